@@ -46,11 +46,11 @@ def require_contained(environ: Mapping[str, str], home: Path, really: bool, root
     that they really want it."""
     if really:
         return
-    reach = ", ".join(shown(name) for name in in_reach(environ, home, root))
+    names_in_reach = ", ".join(shown(name) for name in in_reach(environ, home, root))
     if not looks_contained(environ, root):
-        raise UsageError("contained.no_container", reach=reach or "–")
-    if reach:
-        raise UsageError("contained.in_reach", reach=reach)
+        raise UsageError("contained.no_container", reach=names_in_reach or "–")
+    if names_in_reach:
+        raise UsageError("contained.in_reach", reach=names_in_reach)
 
 
 def looks_contained(environ: Mapping[str, str], root: Path) -> bool:
@@ -64,11 +64,11 @@ def looks_contained(environ: Mapping[str, str], root: Path) -> bool:
 def in_reach(environ: Mapping[str, str], home: Path, root: Path) -> list[str]:
     """Returns everything by which a command could act in the user's name elsewhere: sockets of container engines,
     logins, keys."""
-    ways = [str(root / name) for name in SOCKETS if _is_socket(root / name)]
-    ways += [str(root / name) for name in TOKENS if _text(root / name)]
-    ways += [f"~/{name}" for name in LOGINS if any(_texts(home / name))]
-    ways += ["~/.ssh"] if any(PRIVATE_KEY in text for text in _texts(home / ".ssh")) else []
-    return ways + [f"${name}" for name in AGENTS if _leads_somewhere(environ.get(name, ""))]
+    names = [str(root / name) for name in SOCKETS if _is_socket(root / name)]
+    names += [str(root / name) for name in TOKENS if _text(root / name)]
+    names += [f"~/{name}" for name in LOGINS if any(_texts(home / name))]
+    names += ["~/.ssh"] if any(PRIVATE_KEY in text for text in _texts(home / ".ssh")) else []
+    return names + [f"${name}" for name in AGENTS if _leads_somewhere(environ.get(name, ""))]
 
 
 def keep_environment_to_itself() -> None:
@@ -79,10 +79,10 @@ def keep_environment_to_itself() -> None:
     for name, value in os.environ.items():
         os.putenv(name, value)
     process = ctypes.CDLL(None, use_errno=True)
-    figures = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    begin, end = int(figures[ENVIRONMENT_FROM]), int(figures[ENVIRONMENT_TO])
-    if 0 < begin < end:
-        ctypes.memset(begin, 0, end - begin)
+    stat_fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    start, end = int(stat_fields[ENVIRONMENT_FROM]), int(stat_fields[ENVIRONMENT_TO])
+    if 0 < start < end:
+        ctypes.memset(start, 0, end - start)
     process.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
@@ -100,7 +100,7 @@ def _is_socket(path: Path) -> bool:
 def _texts(place: Path) -> Iterator[bytes]:
     """Yields the content of every file in a folder that is not empty, or of the file itself, as far as they can be
     read."""
-    names = [Path(top, name) for top, _, files in os.walk(place) for name in files] if place.is_dir() else [place]
+    names = [Path(folder, name) for folder, _, files in os.walk(place) for name in files] if place.is_dir() else [place]
     for path in names[:MOST_LOOKED_AT]:
         try:
             text = path.read_bytes()[:4096] if path.is_file() else b""

@@ -55,14 +55,16 @@ HARMLESS_VARIABLE = (
 
 def environment(variables: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
     """Returns the harmless ones of the user's variables, and settings that keep programs from waiting for a person."""
-    named = frozenset(also)
-    unsure = (*named, *(name for proxy in PROXIES for name in (proxy, proxy.upper()) if network))
-    seen = {
+    named_variables = frozenset(also)
+    unsure_names = (*named_variables, *(name for proxy in PROXIES for name in (proxy, proxy.upper()) if network))
+    seen_variables = {
         name: value
         for name, value in variables.items()
-        if _matches(name, SEEN) or name in named or (_matches(name, unsure) and not looks_secret(name, value))
+        if _matches(name, SEEN)
+        or name in named_variables
+        or (_matches(name, unsure_names) and not looks_secret(name, value))
     }
-    return seen | named_secrets(variables) | ALWAYS
+    return seen_variables | named_secrets(variables) | ALWAYS
 
 
 def caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:

@@ -44,10 +44,10 @@ def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -
     no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read."""
     handle = os.open(path, os.O_RDONLY | (ALWAYS & ~os.O_NOFOLLOW if follow else ALWAYS))
     try:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
+        file_stat = os.fstat(handle)
+        if not stat.S_ISREG(file_stat.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", str(path))
-        if about.st_size > limit and not cut:
+        if file_stat.st_size > limit and not cut:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:
             return file.read(limit)
@@ -117,13 +117,13 @@ def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None
 
 def rename_new(source_folder: int, source: str, target_folder: int, target: str) -> None:
     """Renames, but never over something that exists."""
-    done = _rename_by_kernel(source_folder, source, target_folder, target)
-    if done in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
+    error_number = _rename_by_kernel(source_folder, source, target_folder, target)
+    if error_number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
         if _facts(target_folder, target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
         os.rename(source, target, src_dir_fd=source_folder, dst_dir_fd=target_folder)
-    elif done:
-        raise OSError(done, os.strerror(done), target)
+    elif error_number:
+        raise OSError(error_number, os.strerror(error_number), target)
     _sync(target_folder)
 
 
@@ -160,8 +160,8 @@ def _facts(folder: int, name: str) -> os.stat_result | None:
 
 
 def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
-    now = os.fstat(handle)
-    if (now.st_uid, now.st_gid) != (old.st_uid, old.st_gid):
+    new_stat = os.fstat(handle)
+    if (new_stat.st_uid, new_stat.st_gid) != (old.st_uid, old.st_gid):
         with contextlib.suppress(PermissionError):
             os.fchown(handle, old.st_uid, old.st_gid)
     os.fchmod(handle, old.st_mode & 0o7777)

@@ -75,10 +75,10 @@ class Git:
 
     async def __call__(self, *words: str, values: Sequence[str] = (), given: str = "") -> str:
         """Runs git and returns its output, without the newline at the end. It raises GitFailed when git fails."""
-        done = await self.ends(*words, values=values, given=given)
-        if done.code:
-            raise GitFailed(f"git {words[0]}", (done.errors or done.output).strip()[-LONGEST_REASON:])
-        return done.output.removesuffix("\n")
+        result = await self.ends(*words, values=values, given=given)
+        if result.code:
+            raise GitFailed(f"git {words[0]}", (result.errors or result.output).strip()[-LONGEST_REASON:])
+        return result.output.removesuffix("\n")
 
     async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
         """Runs git where an error is an answer, too. `values` are names and commits that others may have chosen; git
@@ -99,11 +99,11 @@ class Git:
         """Returns a diff that no setting of the repository can shape, so that no text can hide from it. `made` is a
         file that git does not know yet; it is shown as new."""
         words = ("--no-index", "--", "/dev/null", made) if made else ()
-        done = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
+        result = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
         # Code 1 says that two files differ.
-        if done.code > 1:
-            raise GitFailed("git diff", done.errors.strip()[-LONGEST_REASON:])
-        return "\n".join(map(_readable_part, FILES.split(done.output.removesuffix("\n"))))
+        if result.code > 1:
+            raise GitFailed("git diff", result.errors.strip()[-LONGEST_REASON:])
+        return "\n".join(map(_readable_part, FILES.split(result.output.removesuffix("\n"))))
 
     async def changed(self, *commits: str, within: Iterable[str] = ()) -> tuple[str, ...]:
         """Returns the names of the files in such a diff that match these pathspecs."""
@@ -111,13 +111,13 @@ class Git:
 
     async def commit_of(self, name: str) -> str:
         """Returns the full id of the commit with this name, or nothing where there is none."""
-        done = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
-        return "" if done.code else done.output.strip()
+        result = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
+        return "" if result.code else result.output.strip()
 
     async def checked_out(self) -> str:
         """Returns the branch that is checked out, or nothing where it is a bare commit."""
-        done = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
-        return done.output.strip()
+        result = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
+        return result.output.strip()
 
     async def checkout_of(self, branch: str) -> "Git | None":
         """Returns the worktree, or the main folder, in which this branch is checked out."""
@@ -146,11 +146,13 @@ class Git:
     async def add(self) -> None:
         """Stages everything that is neither ignored, nor spared, nor left behind by programs. Repositories within this
         one are left alone: git would read their own settings, which may name programs."""
-        within = [name for name in await self.names("ls-files", "-o", "--exclude-standard", "-z") if name.endswith("/")]
-        staged = await self.names("ls-files", "--stage", "-z")
-        within += [row.partition("\t")[2] for row in staged if row.startswith(REPOSITORY)]
-        excluded = [f":(top,exclude,literal){name.rstrip('/')}" for name in (*self.spared, *within)]
-        await self("add", "--all", "--", ":(top)", *pathspecs(LEFTOVERS, exclude=True), *excluded)
+        inner_repositories = [
+            name for name in await self.names("ls-files", "-o", "--exclude-standard", "-z") if name.endswith("/")
+        ]
+        staged_rows = await self.names("ls-files", "--stage", "-z")
+        inner_repositories += [row.partition("\t")[2] for row in staged_rows if row.startswith(REPOSITORY)]
+        excluded_specs = [f":(top,exclude,literal){name.rstrip('/')}" for name in (*self.spared, *inner_repositories)]
+        await self("add", "--all", "--", ":(top)", *pathspecs(LEFTOVERS, exclude=True), *excluded_specs)
 
     async def commit(self, message: str) -> str:
         """Commits the staged files, and returns the new commit, or the old one where nothing was staged."""
@@ -165,8 +167,8 @@ class Git:
     async def _name(self) -> tuple[str, ...]:
         """Returns options that name a committer where the user has none. Git demands one even where it commits
         nothing."""
-        known = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
-        return () if known else NAMELESS
+        email = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
+        return () if email else NAMELESS
 
     async def restore(self) -> None:
         """Puts the folder back to its last commit; ignored files stay."""
@@ -204,10 +206,10 @@ async def alone_in(folder: Path) -> AsyncGenerator[None]:
 
 def _readable_part(text: str) -> str:
     """Returns one file's part of a diff. A file that is not text is only named, without its lines."""
-    head, _, lines = text.partition("\n@@ ")
+    header, _, lines = text.partition("\n@@ ")
     if len(ODD.findall(lines)) <= MOST_ODD * len(lines):
         return text
-    return head.partition("\n--- ")[0] + "\nBinary files differ"
+    return header.partition("\n--- ")[0] + "\nBinary files differ"
 
 
 def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]:
@@ -221,5 +223,5 @@ def _environment() -> dict[str, str]:
     """Returns the environment without the variables that would lead git to another repository."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(ELSEWHERE)}
     # Commits and files are taken for what they are, not for what a repository would have shown in their place.
-    alone = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
-    return variables | alone | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    own_variables = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+    return variables | own_variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}

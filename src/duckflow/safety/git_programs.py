@@ -24,18 +24,20 @@ def git_runs(path: str, folder: Path) -> bool:
         return False
     files = [repository.common / "config", repository.folder / "config.worktree"]
     files += [Path.home() / name for name in IN_HOME]
-    named = frozenset[str]().union(*(_named_in(str(file), _stamp(file), repository.top, 0) for file in files))
-    place = Path(os.path.normpath(folder / path))
-    above = [str(upper) for upper in (place, *place.parents) if str(upper).startswith(f"{repository.top}/")]
-    return not named.isdisjoint(above) or f"{place.parent}/" in named
+    named_paths = frozenset[str]().union(*(_named_in(str(file), _stamp(file), repository.top, 0) for file in files))
+    full_path = Path(os.path.normpath(folder / path))
+    path_and_parents = [
+        str(parent) for parent in (full_path, *full_path.parents) if str(parent).startswith(f"{repository.top}/")
+    ]
+    return not named_paths.isdisjoint(path_and_parents) or f"{full_path.parent}/" in named_paths
 
 
 def _stamp(file: Path) -> tuple[int, ...]:
     try:
-        about = file.stat()
+        file_stat = file.stat()
     except OSError:
         return ()
-    return about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+    return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns, file_stat.st_ctime_ns
 
 
 @lru_cache(64)
@@ -55,11 +57,11 @@ def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
     for name, value in read_settings(text):
         value = value.strip('"')
         if INCLUDES.fullmatch(name):
-            included = os.path.normpath(beside / Path(value).expanduser())
-            yield included
-            yield from _named_in(included, _stamp(Path(included)), top, depth + 1)
+            included_file = os.path.normpath(beside / Path(value).expanduser())
+            yield included_file
+            yield from _named_in(included_file, _stamp(Path(included_file)), top, depth + 1)
         elif name == HOOKS:
-            place = os.path.normpath(top / Path(value).expanduser())
-            yield from (place, f"{place}/")
+            full_path = os.path.normpath(top / Path(value).expanduser())
+            yield from (full_path, f"{full_path}/")
         elif not is_harmless(name, value) and (not name.startswith("alias.") or value.startswith("!")):
             yield from (os.path.normpath(top / word) for word in BETWEEN_WORDS.split(value) if word)

@@ -27,7 +27,9 @@ class Wildcard:
     def __init__(self, pattern: str) -> None:
         names = pattern.split("/")
         # Several `**` in a row mean the same as one.
-        self._names = [_name(name) for before, name in pairwise(["", *names]) if not name == before == ANY_FOLDERS]
+        self._names = [
+            _name(name) for name_before, name in pairwise(["", *names]) if not name == name_before == ANY_FOLDERS
+        ]
         self.readable = not any(name and "(?!)" in name.pattern for name in self._names)
         """False for a pattern with a range that runs backwards, such as `[z-a]`: it matches nothing."""
 
@@ -50,22 +52,22 @@ def _as_library_says(part: re.Match[str]) -> str:
 
 def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
     """Matches name by name. After a `**` the remaining pattern is tried further down until it fits."""
-    at = place = 0
-    back: tuple[int, int] | None = None
-    while place < len(path):
-        name = names[at] if at < len(names) else None
-        if at < len(names) and name is None:
-            if at + 1 == len(names):
+    name_index = path_index = 0
+    retry_indexes: tuple[int, int] | None = None
+    while path_index < len(path):
+        name = names[name_index] if name_index < len(names) else None
+        if name_index < len(names) and name is None:
+            if name_index + 1 == len(names):
                 return True
-            back, at = (at + 1, place), at + 1
-        elif name and name.match(path[place]):
-            at, place = at + 1, place + 1
-        elif back:
-            at, place = back[0], back[1] + 1
-            back = (at, place)
+            retry_indexes, name_index = (name_index + 1, path_index), name_index + 1
+        elif name and name.match(path[path_index]):
+            name_index, path_index = name_index + 1, path_index + 1
+        elif retry_indexes:
+            name_index, path_index = retry_indexes[0], retry_indexes[1] + 1
+            retry_indexes = (name_index, path_index)
         else:
             return False
-    return at == len(names)
+    return name_index == len(names)
 
 
 RULES_FILE = ".gitignore"
@@ -105,22 +107,22 @@ class RulesFile:
         self._by_ending: dict[str, list[IgnoreRule]] = {}
         self._by_first: dict[str, list[IgnoreRule]] = {}
         self._others: list[IgnoreRule] = []
-        for place, line in enumerate(_bytewise(text.removeprefix("\ufeff")).split("\n")):
-            self._add(line.removesuffix("\r"), place)
+        for line_number, line in enumerate(_bytewise(text.removeprefix("\ufeff")).split("\n")):
+            self._add(line.removesuffix("\r"), line_number)
         self._decided: dict[tuple[str, bool], bool] = {}
 
     def ignores(self, path: str, is_folder: bool) -> bool:
         """Says whether the path is ignored, by itself or with a folder above it."""
-        ignored = self._decided.get((path, is_folder))
-        if ignored is None:
+        is_ignored = self._decided.get((path, is_folder))
+        if is_ignored is None:
             folder, _, name = path.rpartition("/")
-            ignored = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
-            ignored = self._decided[path, is_folder] = ignored or self._decide(path, is_folder)
-        return ignored
+            is_ignored = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
+            is_ignored = self._decided[path, is_folder] = is_ignored or self._decide(path, is_folder)
+        return is_ignored
 
     def _decide(self, path: str, is_folder: bool) -> bool:
-        inner = _bytewise(path[self._start :])
-        if inner and (rule := self._last(inner, is_folder)):
+        inner_path = _bytewise(path[self._start :])
+        if inner_path and (rule := self._last(inner_path, is_folder)):
             return not rule.keep
         return self._above is not None and self._above._decide(path, is_folder)
 
@@ -134,26 +136,26 @@ class RulesFile:
         pattern = pattern.removeprefix("/")
         rule = IgnoreRule(Wildcard(pattern), by_name, line.startswith("!"), folders_only, place)
         if not by_name:
-            known, key = self._by_first, pattern.partition("/")[0]
+            rules_by_key, key = self._by_first, pattern.partition("/")[0]
         elif pattern.startswith("*."):
-            known, key = self._by_ending, pattern[1:]
+            rules_by_key, key = self._by_ending, pattern[1:]
         else:
-            known, key = self._by_name, pattern
-        (known.setdefault(key, []) if SPECIAL.isdisjoint(key) else self._others).append(rule)
+            rules_by_key, key = self._by_name, pattern
+        (rules_by_key.setdefault(key, []) if SPECIAL.isdisjoint(key) else self._others).append(rule)
 
     def _last(self, path: str, is_folder: bool) -> IgnoreRule | None:
         """Returns the last rule that matches."""
         name = path.rpartition("/")[2]
-        tried = [*self._others, *self._by_first.get(path.partition("/")[0], ()), *self._by_name.get(name, ())]
+        candidates = [*self._others, *self._by_first.get(path.partition("/")[0], ()), *self._by_name.get(name, ())]
         dot = name.find(".") if self._by_ending else -1
         while dot >= 0:
-            tried += self._by_ending.get(name[dot:], ())
+            candidates += self._by_ending.get(name[dot:], ())
             dot = name.find(".", dot + 1)
-        last = None
-        for rule in tried:
-            if (last is None or rule.place > last.place) and (is_folder or not rule.folders_only):
-                last = rule if rule.wildcard.matches(name if rule.by_name else path) else last
-        return last
+        last_rule = None
+        for rule in candidates:
+            if (last_rule is None or rule.place > last_rule.place) and (is_folder or not rule.folders_only):
+                last_rule = rule if rule.wildcard.matches(name if rule.by_name else path) else last_rule
+        return last_rule
 
 
 @lru_cache(maxsize=4096)
@@ -180,8 +182,8 @@ class IgnoredPaths:
 
     def ignores(self, rules: RulesFile, path: str, is_folder: bool) -> bool:
         """Says whether a path is ignored. A tracked file never is, nor a folder with a tracked file in it."""
-        whole = self._lead + path
-        return rules.ignores(whole, is_folder) and not self._tracks(whole, is_folder)
+        full_path = self._lead + path
+        return rules.ignores(full_path, is_folder) and not self._tracks(full_path, is_folder)
 
     def ignores_file(self, path: str) -> bool:
         """Says whether the rules of all folders above this path ignore it."""
@@ -189,9 +191,9 @@ class IgnoredPaths:
         if ".." in names:
             return False
         for depth in range(len(names)):
-            above = "/".join(names[:depth])
-            if text := _text(self._work / above / RULES_FILE):
-                rules = self.below(rules, above, text)
+            folder = "/".join(names[:depth])
+            if text := _text(self._work / folder / RULES_FILE):
+                rules = self.below(rules, folder, text)
         try:
             return self.ignores(rules, path, (self._work / path).is_dir())
         except OSError:
@@ -200,8 +202,8 @@ class IgnoredPaths:
     def _tracks(self, path: str, is_folder: bool) -> bool:
         if not is_folder:
             return path in self._tracked
-        at = bisect_left(self._tracked_in_order, f"{path}/")
-        return at < len(self._tracked_in_order) and self._tracked_in_order[at].startswith(f"{path}/")
+        index = bisect_left(self._tracked_in_order, f"{path}/")
+        return index < len(self._tracked_in_order) and self._tracked_in_order[index].startswith(f"{path}/")
 
     @cached_property
     def _tracked(self) -> dict[str, bytes]:
@@ -214,8 +216,8 @@ class IgnoredPaths:
 
 def _rules_above(repository: Repository | None, lead: str) -> RulesFile:
     """Returns the rules of the user, of the repository, and of its folders above the work folder."""
-    own = _users_file(repository)
-    users = rules_file(_text(own)) if own else rules_file("")
+    users_path = _users_file(repository)
+    users = rules_file(_text(users_path)) if users_path else rules_file("")
     if repository is None:
         return users
     rules = rules_file(_text(repository.common / "info/exclude"), above=users)
@@ -241,23 +243,23 @@ def _bytewise(text: str) -> str:
 
 def _without_spaces(line: str) -> str:
     """Removes spaces at the end of a line, unless the first of them is escaped."""
-    bare = line.rstrip(" ")
-    escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
-    return line[: len(bare) + 1] if escaped else bare
+    bare_line = line.rstrip(" ")
+    is_escaped = (len(bare_line) - len(bare_line.rstrip("\\"))) % 2
+    return line[: len(bare_line) + 1] if is_escaped else bare_line
 
 
 def _users_file(repository: Repository | None) -> Path | None:
     """Returns the path of the user's own ignore rules, for all repositories or for this one."""
-    home, elsewhere = Path.home(), os.environ.get("XDG_CONFIG_HOME")
-    mine = (Path(elsewhere) if elsewhere else home / ".config") / "git"
-    chosen = str(mine / "ignore")
-    own = [repository.common / "config"] if repository else []
-    for path in (Path("/etc/gitconfig"), mine / "config", home / ".gitconfig", *own):
+    home, config_home = Path.home(), os.environ.get("XDG_CONFIG_HOME")
+    git_config_folder = (Path(config_home) if config_home else home / ".config") / "git"
+    ignore_path = str(git_config_folder / "ignore")
+    repository_configs = [repository.common / "config"] if repository else []
+    for path in (Path("/etc/gitconfig"), git_config_folder / "config", home / ".gitconfig", *repository_configs):
         with contextlib.suppress(OSError, ValueError):
             settings = dict(read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8")))
-            chosen = _unquoted(settings.get("core.excludesfile", chosen))
+            ignore_path = _unquoted(settings.get("core.excludesfile", ignore_path))
     with contextlib.suppress(RuntimeError):
-        return Path(chosen).expanduser() if chosen else None
+        return Path(ignore_path).expanduser() if ignore_path else None
 
 
 def _unquoted(value: str) -> str:
@@ -278,14 +280,14 @@ def ignored_in(workspace: Workspace) -> Ignored:
     """Returns a function that says whether an entry of the work folder is ignored. It runs no git: a repository's
     settings could make git start a program."""
     paths = IgnoredPaths(workspace.root)
-    known: dict[str, RulesFile] = {}
+    rules_by_folder: dict[str, RulesFile] = {}
 
     def rules_in(folder: str) -> RulesFile:
-        if folder not in known:
-            above = rules_in(folder.rpartition("/")[0]) if folder else paths.top
+        if folder not in rules_by_folder:
+            parent_rules = rules_in(folder.rpartition("/")[0]) if folder else paths.top
             text = _rules_text(workspace, folder)
-            known[folder] = paths.below(above, folder, text) if text else above
-        return known[folder]
+            rules_by_folder[folder] = paths.below(parent_rules, folder, text) if text else parent_rules
+        return rules_by_folder[folder]
 
     def ignored(item: FolderEntry) -> bool:
         is_folder = item.kind == "folder"
@@ -317,35 +319,36 @@ def glob_matcher(pattern: str) -> Callable[[str], bool]:
     depth."""
     pattern = pattern.removeprefix("./")
     try:
-        ways = wildcards(pattern.lstrip("/") if "/" in pattern else f"**/{pattern}")
+        all_wildcards = wildcards(pattern.lstrip("/") if "/" in pattern else f"**/{pattern}")
     except ValueError:
-        ways = ()
-    if not ways or not all(way.readable for way in ways):
+        all_wildcards = ()
+    if not all_wildcards or not all(wildcard.readable for wildcard in all_wildcards):
         message = f"The glob {pattern!r} cannot be read. Use something like *.py or src/**/*.ts."
         raise ToolError(message, "file.bad_glob", glob=pattern)
-    return lambda path: any(way.matches(path) for way in ways)
+    return lambda path: any(wildcard.matches(path) for wildcard in all_wildcards)
 
 
 @lru_cache(maxsize=256)
 def wildcards(pattern: str) -> tuple[Wildcard, ...]:
     """Returns a Wildcard for each way to read the braces, or raises a ValueError when there are too many."""
-    return tuple(Wildcard(reading) for reading in _unbraced(pattern))
+    return tuple(Wildcard(simple_pattern) for simple_pattern in _unbraced(pattern))
 
 
 def _unbraced(pattern: str) -> list[str]:
     """Expands braces: `a{b,c}` becomes `ab` and `ac`. Braces that do not close are ordinary characters."""
-    waiting, expanded = [pattern], list[str]()
-    while waiting:
-        candidate = waiting.pop()
-        opened = candidate.find("{")
-        closed = candidate.find("}", opened)
-        inner = candidate.rfind("{", 0, closed)
-        if opened < 0 or closed < 0 or inner < 0:
-            expanded.append(candidate)
+    waiting_patterns, expanded_patterns = [pattern], list[str]()
+    while waiting_patterns:
+        candidate = waiting_patterns.pop()
+        first_opening = candidate.find("{")
+        closing_index = candidate.find("}", first_opening)
+        inner_opening = candidate.rfind("{", 0, closing_index)
+        if first_opening < 0 or closing_index < 0 or inner_opening < 0:
+            expanded_patterns.append(candidate)
             continue
-        waiting += [
-            candidate[:inner] + choice + candidate[closed + 1 :] for choice in candidate[inner + 1 : closed].split(",")
+        waiting_patterns += [
+            candidate[:inner_opening] + choice + candidate[closing_index + 1 :]
+            for choice in candidate[inner_opening + 1 : closing_index].split(",")
         ]
-        if len(waiting) + len(expanded) > MOST_BRACES:
+        if len(waiting_patterns) + len(expanded_patterns) > MOST_BRACES:
             raise ValueError(pattern)
-    return expanded
+    return expanded_patterns

@@ -70,20 +70,20 @@ def beneath(path: str, root: os.stat_result) -> list[str]:
     inode), not by how it is spelled, so it may be reached through links. Nothing is opened by the part before it: the
     rest is followed from the work folder's own handle."""
     names = split(path)
-    inner: list[str] | None = None
-    here = Path("/")
+    inner_names: list[str] | None = None
+    current_folder = Path("/")
     for count in range(len(names) + 1):
         if count:
-            here = here / names[count - 1]
+            current_folder = current_folder / names[count - 1]
         try:
-            is_root = os.path.samestat(here.stat(), root)
+            is_root = os.path.samestat(current_folder.stat(), root)
         except OSError:
             break
         if is_root:
-            inner = names[count:]
-    if inner is None:
+            inner_names = names[count:]
+    if inner_names is None:
         raise outside(path)
-    return inner
+    return inner_names
 
 
 def outside(path: str) -> PathRefused:
@@ -207,20 +207,24 @@ def holds_home(folder: Path, home: Path) -> bool:
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
     """Returns the private places beneath the folder, whether they exist yet or not, and Duckflow's own ones around it
     as well. `opened` lists places that the user's settings let commands read, such as `~/.npmrc`."""
-    top, real_home = os.path.realpath(folder), os.path.realpath(home)
-    named = [f"{real_home}/{name}" for name in IN_HOME if f"~/{name}" not in opened]
-    beneath = [path for path in named if path.startswith(top.rstrip("/") + "/")]
+    real_folder, real_home = os.path.realpath(folder), os.path.realpath(home)
+    named_paths = [f"{real_home}/{name}" for name in IN_HOME if f"~/{name}" not in opened]
+    inner_paths = [path for path in named_paths if path.startswith(real_folder.rstrip("/") + "/")]
     # A link to a place with keys makes that place private too.
-    places = {Path(path) for path in beneath} | {Path(os.path.realpath(path)) for path in beneath}
-    places |= {Path(os.path.realpath(path)) for path in own}
-    return tuple(sorted(path for path in places if path.is_relative_to(top) or Path(top).is_relative_to(path)))
+    private_paths = {Path(path) for path in inner_paths} | {Path(os.path.realpath(path)) for path in inner_paths}
+    private_paths |= {Path(os.path.realpath(path)) for path in own}
+    return tuple(
+        sorted(
+            path for path in private_paths if path.is_relative_to(real_folder) or Path(real_folder).is_relative_to(path)
+        )
+    )
 
 
 def refuse_private(places: Iterable[Path], real: Path, spelling: str, whole: bool = False) -> None:
     """Refuses a path in a private place. With `whole` everything beneath the path counts too, as when it is moved or
     deleted."""
-    for place in places:
-        if real.is_relative_to(place) or (whole and place.is_relative_to(real)):
+    for private_path in places:
+        if real.is_relative_to(private_path) or (whole and private_path.is_relative_to(real)):
             name = shown(spelling)
             raise PathRefused(
                 f"{name} is private (keys, logins, or Duckflow's own state): no tool opens or changes it. "
@@ -255,17 +259,17 @@ def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, lis
         stem = name.partition(".")[0]
         for spelling in {subject, name, *([stem] if stem != stem.lower() else [])}:
             by_name.setdefault(spelling, []).append(subject)
-    meant: list[str] = []
+    file_names: list[str] = []
 
     def marked(spelled: re.Match[str]) -> str:
         files = by_name[spelled[0]]
         file = spelled[0] if spelled[0] in files else files[0] if len(files) == 1 else ""
-        meant.extend([file] if file else [])
+        file_names.extend([file] if file else [])
         return mark if file else spelled[0]
 
     names = "|".join(map(re.escape, sorted(filter(None, by_name), key=len, reverse=True)))
     text = re.sub(rf"(?<![A-Za-z0-9_./-])(?:{names})(?![A-Za-z0-9_-]|\.\w|/)", marked, text) if names else text
-    return text, list(dict.fromkeys(meant))
+    return text, list(dict.fromkeys(file_names))
 
 
 def escaped(path: str) -> str:

@@ -72,7 +72,9 @@ class Repository:
                 return True
             if not all(is_harmless(name, value) or self._own_place(name, value) for name, value in self.settings()):
                 return True
-            return depth > MOST_NESTED or any(inner.runs_programs(depth + 1) for inner in self._inner())
+            return depth > MOST_NESTED or any(
+                inner_repository.runs_programs(depth + 1) for inner_repository in self._inner()
+            )
         except (OSError, ValueError, KeyError, IndexError, struct.error):
             return True
 
@@ -98,8 +100,8 @@ class Repository:
         if not (self.folder / "index").exists():
             return
         for name, entry in self._index().items():
-            if int.from_bytes(entry[:4]) == GITLINK and (inner := _repository_at(self.top / name)):
-                yield inner
+            if int.from_bytes(entry[:4]) == GITLINK and (inner_repository := _repository_at(self.top / name)):
+                yield inner_repository
 
     def index(self) -> dict[str, bytes]:
         """Returns every path of the index with its mode, content and flags, without its file's times; nothing when it
@@ -111,8 +113,8 @@ class Repository:
             return {}
 
     def _index(self) -> dict[str, bytes]:
-        about = (self.folder / "index").stat()
-        stamp = (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        index_stat = (self.folder / "index").stat()
+        stamp = (index_stat.st_ino, index_stat.st_size, index_stat.st_mtime_ns, index_stat.st_ctime_ns)
         # The hash that names contents: `sha1` or `sha256`.
         names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
         return _index(str(self.folder), stamp, DIGESTS[names])
@@ -129,55 +131,55 @@ class Repository:
 
     def head(self) -> str:
         """Returns the branch, if one is checked out, and the short id of the commit."""
-        head = _first_line(self.folder / "HEAD")
-        if not head.startswith("ref: "):
-            return head[:SHORT_ID]
-        name = head.removeprefix("ref: ").strip()
+        head_line = _first_line(self.folder / "HEAD")
+        if not head_line.startswith("ref: "):
+            return head_line[:SHORT_ID]
+        name = head_line.removeprefix("ref: ").strip()
         return f"{name.removeprefix('refs/heads/')} {self.refs().get(name, '')[:SHORT_ID]}".strip()
 
     def refs(self) -> dict[str, str]:
         """Returns every branch, tag and stash with its commit."""
-        packed: dict[str, str] = {}
+        packed_refs: dict[str, str] = {}
         with contextlib.suppress(OSError, ValueError):
             for line in os.fsdecode(read_plain(self.common / "packed-refs", LARGEST_INDEX)).splitlines():
                 if line[:1] not in ("#", "^"):
                     commit, _, name = line.partition(" ")
-                    packed[name] = commit
-        places = (os.walk(self.common / place) for place in ("refs", "reftable"))
-        loose = (Path(top, name) for top, _, names in chain(*places) for name in names)
-        return packed | {
-            path.relative_to(self.common).as_posix(): _first_line(path) for path in islice(loose, MOST_REFS)
+                    packed_refs[name] = commit
+        ref_walks = (os.walk(self.common / ref_folder) for ref_folder in ("refs", "reftable"))
+        loose_files = (Path(parent, name) for parent, _, names in chain(*ref_walks) for name in names)
+        return packed_refs | {
+            path.relative_to(self.common).as_posix(): _first_line(path) for path in islice(loose_files, MOST_REFS)
         }
 
 
 def find_repository(folder: Path) -> Repository | None:
     """Returns the repository that git would use from this folder."""
-    return next((repository for top in (folder, *folder.parents) if (repository := _repository_at(top))), None)
+    return next((repository for parent in (folder, *folder.parents) if (repository := _repository_at(parent))), None)
 
 
 def _repository_at(top: Path) -> Repository | None:
     """Returns the repository that begins in this folder. A `.git` that is a file points to the real one. Git also
     accepts a folder of any name that looks like a `.git`."""
-    here = top / ".git"
-    if here.is_file():
-        pointed = _first_line(here).partition("gitdir:")[2].strip()
-        here = (top / pointed).resolve() if pointed else here
-    if not here.is_dir() and all((top / name).exists() for name in ("HEAD", "objects", "refs")):
-        here = top
-    if not here.is_dir():
+    git_folder = top / ".git"
+    if git_folder.is_file():
+        pointed_path = _first_line(git_folder).partition("gitdir:")[2].strip()
+        git_folder = (top / pointed_path).resolve() if pointed_path else git_folder
+    if not git_folder.is_dir() and all((top / name).exists() for name in ("HEAD", "objects", "refs")):
+        git_folder = top
+    if not git_folder.is_dir():
         return None
-    common = _first_line(here / "commondir")
-    return Repository(top, here, (here / common).resolve() if common else here)
+    common_path = _first_line(git_folder / "commondir")
+    return Repository(top, git_folder, (git_folder / common_path).resolve() if common_path else git_folder)
 
 
 def points_back(repository: Repository) -> bool:
     """Says whether the main repository itself names this worktree as one of its own. A worktree can name any repository
     as its main one, but only somebody who may change that repository can write into its folder."""
-    named, here = repository.folder / "gitdir", repository.top / ".git"
-    if repository.folder.parent != repository.common / "worktrees" or here.is_symlink():
+    back_pointer, git_file = repository.folder / "gitdir", repository.top / ".git"
+    if repository.folder.parent != repository.common / "worktrees" or git_file.is_symlink():
         return False
-    back = _first_line(named)
-    return bool(back) and (repository.folder / back).resolve() == here.resolve()
+    named_path = _first_line(back_pointer)
+    return bool(named_path) and (repository.folder / named_path).resolve() == git_file.resolve()
 
 
 def own_folders(repository: Repository) -> tuple[Path, ...]:
@@ -186,12 +188,12 @@ def own_folders(repository: Repository) -> tuple[Path, ...]:
     top, folder, common = (
         Path(os.path.realpath(path)) for path in (repository.top, repository.folder, repository.common)
     )
-    real = Repository(top, folder, common)
+    real_repository = Repository(top, folder, common)
     if not (common / "HEAD").is_file() or not all((common / name).is_dir() for name in ("objects", "refs")):
         return ()
     if folder != common:
-        return (folder, common) if points_back(real) else ()
-    return (folder,) if folder in (top, top / ".git") or real.names_its_tree() else ()
+        return (folder, common) if points_back(real_repository) else ()
+    return (folder,) if folder in (top, top / ".git") or real_repository.names_its_tree() else ()
 
 
 def marks_in(work: Path, folders: Iterable[str]) -> Marks:
@@ -202,8 +204,8 @@ def marks_in(work: Path, folders: Iterable[str]) -> Marks:
         repository = find_repository(work / folder)
         if repository and (not folder or repository.top == work / folder):
             refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
-            staged, packs = repository.index_digest(), repository.packs()
-            marks[folder] = [repository.head(), refs, staged, packs, _below(work, repository)]
+            index_digest, packs = repository.index_digest(), repository.packs()
+            marks[folder] = [repository.head(), refs, index_digest, packs, _below(work, repository)]
     return marks
 
 
@@ -222,8 +224,8 @@ def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator
             yield "git_made", folder or "."
             continue
         old, new = before[folder], after.get(folder, [""] * 5)
-        packs, now = ({*"".join(marks[3:4]).split()} for marks in (old, new))
-        if packs - now and not now - packs:
+        old_packs, new_packs = ({*"".join(marks[3:4]).split()} for marks in (old, new))
+        if old_packs - new_packs and not new_packs - old_packs:
             yield "packs", folder or "."
         if folder in covered:
             continue
@@ -249,9 +251,9 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
     repository = find_repository(folder)
     if repository is None:
         return frozenset()
-    inner = "" if folder == repository.top else folder.relative_to(repository.top).as_posix() + "/"
-    known = repository.index()
-    return frozenset(path for path in paths if inner + path in known)
+    prefix = "" if folder == repository.top else folder.relative_to(repository.top).as_posix() + "/"
+    index = repository.index()
+    return frozenset(path for path in paths if prefix + path in index)
 
 
 def is_harmless(name: str, value: str) -> bool:
@@ -279,25 +281,25 @@ def read_settings(text: str) -> Iterator[tuple[str, str]]:
 
 def _whole_lines(text: str) -> Iterator[str]:
     """Yields the lines, joined where one ends with a backslash."""
-    held = ""
+    line_start = ""
     for line in text.split("\n"):
-        line = held + line.removesuffix("\r")
+        line = line_start + line.removesuffix("\r")
         backslashes = len(line) - len(line.rstrip("\\"))
         if backslashes % 2:
-            held = line[:-1]
+            line_start = line[:-1]
             continue
-        held = ""
+        line_start = ""
         yield line
-    yield held
+    yield line_start
 
 
 @lru_cache(maxsize=4)
 def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]:
     """Returns the entries of an index. `stamp` changes whenever the file does, so that an old answer is not given
     again."""
-    entries, shared = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
-    if shared:
-        entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared}", LARGEST_INDEX), digest)[0] | entries
+    entries, shared_name = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
+    if shared_name:
+        entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared_name}", LARGEST_INDEX), digest)[0] | entries
     return {os.fsdecode(name): entry for name, entry in entries.items() if name}
 
 
@@ -308,38 +310,38 @@ def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
     if magic != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"index version {version}")
     entries: dict[bytes, bytes] = {}
-    at, name = 12, b""
+    offset, name = 12, b""
     for _ in range(count):
-        start = at
-        at += STAT_BYTES + digest
-        (flags,) = struct.unpack_from(">H", data, at)
-        at += FLAG_BYTES + (2 if version >= 3 and flags & EXTENDED else 0)
-        entry = data[start + MODE_AT : start + MODE_AT + 4] + data[start + STAT_BYTES : at]
+        start = offset
+        offset += STAT_BYTES + digest
+        (flags,) = struct.unpack_from(">H", data, offset)
+        offset += FLAG_BYTES + (2 if version >= 3 and flags & EXTENDED else 0)
+        entry = data[start + MODE_AT : start + MODE_AT + 4] + data[start + STAT_BYTES : offset]
         if version == 4:
-            dropped, at = read_number(data, at)
-            end = data.index(b"\0", at)
-            name = name[: len(name) - dropped] + data[at:end]
-            at = end + 1
+            dropped_length, offset = read_number(data, offset)
+            end = data.index(b"\0", offset)
+            name = name[: len(name) - dropped_length] + data[offset:end]
+            offset = end + 1
         else:
             length = flags & LONG_NAME
-            end = at + length if length < LONG_NAME else data.index(b"\0", at)
-            name = data[at:end]
-            at = start + (end - start + 8) // 8 * 8
+            end = offset + length if length < LONG_NAME else data.index(b"\0", offset)
+            name = data[offset:end]
+            offset = start + (end - start + 8) // 8 * 8
         # In a conflict, one path has several entries.
         entries[name] = entries.get(name, b"") + entry
-    return entries, _shared(data, at, digest)
+    return entries, _shared(data, offset, digest)
 
 
 def _saw(index: bytes, path: Path) -> bool:
     """Says whether the index holds the times and the inode of this very file."""
     try:
-        about = path.lstat()
+        file_stat = path.lstat()
     except OSError:
         return False
-    times = (*divmod(about.st_ctime_ns, 10**9), *divmod(about.st_mtime_ns, 10**9))
-    sought = b"".join((number & 0xFFFFFFFF).to_bytes(4) for number in times)
-    at = index.find(sought)
-    return at >= 0 and index[at + INODE_AT : at + MODE_AT] == (about.st_ino & 0xFFFFFFFF).to_bytes(4)
+    times = (*divmod(file_stat.st_ctime_ns, 10**9), *divmod(file_stat.st_mtime_ns, 10**9))
+    time_bytes = b"".join((number & 0xFFFFFFFF).to_bytes(4) for number in times)
+    offset = index.find(time_bytes)
+    return offset >= 0 and index[offset + INODE_AT : offset + MODE_AT] == (file_stat.st_ino & 0xFFFFFFFF).to_bytes(4)
 
 
 def same_staged(old: bytes, new: bytes) -> bool:
@@ -385,5 +387,5 @@ def _first_line(path: Path) -> str:
         line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):
         return ""
-    usable = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
-    return os.fsdecode(line) if usable else ""
+    is_usable = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
+    return os.fsdecode(line) if is_usable else ""

@@ -88,8 +88,8 @@ def _makes_git_folder(path: str, folder: Path | None) -> bool:
         return True
     if folder is None:
         return False
-    beside = [folder.joinpath(*parts[:at]) for at, name in enumerate(parts) if name.lower() in GIT_FOLDER]
-    return any("head" in _names_in(place) for place in beside)
+    parent_folders = [folder.joinpath(*parts[:index]) for index, name in enumerate(parts) if name.lower() in GIT_FOLDER]
+    return any("head" in _names_in(parent) for parent in parent_folders)
 
 
 def _names_in(folder: Path) -> frozenset[str]:
@@ -230,9 +230,9 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     for impact in deed.impacts:
         _weigh_file(impact, scale)
         # A lesson is one line in a file that Duckflow itself makes; it has its own operation.
-        made = deed.effect == "write" and impact.change in ("create", "edit", "folder")
+        writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         new = impact.change == "create"
-        if made and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
+        if writes_content and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
             # Elsewhere it is told and can be taken back; in a folder that was added it cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if len(deed.impacts) > MANY_FILES:
@@ -241,9 +241,11 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         scale.add("high", say("risk.many_lines", count=MANY_LINES))
     if deed.changes and any(line.startswith("+") and secret_text(line) for line in deed.diff.splitlines()):
         scale.add("high", say("risk.secret_text"), always=True)
-    runs = deed.command is not None and scale.level != "low"
-    beyond = any(map(_added, deed.impacts))
-    return Assessment(scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs, beyond_undo=beyond)
+    runs_command = deed.command is not None and scale.level != "low"
+    beyond_undo = any(map(_added, deed.impacts))
+    return Assessment(
+        scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs_command, beyond_undo=beyond_undo
+    )
 
 
 def _added(impact: FileImpact) -> bool:
@@ -257,8 +259,8 @@ def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
     level: Risk = "medium" if command.tools else "high"
     scale.add(level)
     for reason in command.reasons:
-        always = reason.key in NOT_FULLY_READ | REVEALING
-        scale.add("high" if always else level, reason, always)
+        always_ask = reason.key in NOT_FULLY_READ | REVEALING
+        scale.add("high" if always_ask else level, reason, always_ask)
     if command.verdict == "dangerous":
         scale.add("forbidden", always=True)
     if not command.sandboxed:
@@ -304,8 +306,8 @@ def forbidden_here(reasons: Iterable[Phrase]) -> Phrase | None:
     """Returns the reason why a dangerous command is not run even on a disposable machine, if there is one."""
     for reason in reasons:
         path = str(reason.values.get("path", ""))
-        whole = reason.key.startswith("harm.deletes_") and path.startswith("/") and not path.strip("/*.")
-        if reason.key in BEYOND or whole:
+        deletes_root = reason.key.startswith("harm.deletes_") and path.startswith("/") and not path.strip("/*.")
+        if reason.key in BEYOND or deletes_root:
             return reason
     return None
 
@@ -322,8 +324,8 @@ def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling
     in every mode, and so does a change from a doubtful reply (repaired or cut off). In the mode `contained`, where the
     machine itself is the sandbox, nobody is asked."""
     if mode is Mode.CONTAINED:
-        forbidden = risk.level == "forbidden" and (not risk.reasons or forbidden_here(risk.reasons))
-        return "refuse" if forbidden else "pass"
+        is_forbidden = risk.level == "forbidden" and (not risk.reasons or forbidden_here(risk.reasons))
+        return "refuse" if is_forbidden else "pass"
     if mode is Mode.PLAN and changes:
         return "refuse"
     if risk.always_ask or risk.level == "forbidden" or (doubtful and changes):

@@ -97,16 +97,22 @@ class SecretIndex:
         followed."""
         with self._lock:
             self._forget_moved()
-            waiting, listed, count, paths, links = deque([""]), dict[str, ListedFolder](), 0, list[str](), list[str]()
-            while waiting and count <= self._most:
-                inner = waiting.popleft()
-                if known := self._list(inner):
-                    listed[inner] = known
-                    count += known.read
-                    waiting.extend(known.folders)
-                    paths += known.secrets
-                    links += known.links
-            self._listed = listed
+            waiting_folders, listed_folders, count, paths, links = (
+                deque([""]),
+                dict[str, ListedFolder](),
+                0,
+                list[str](),
+                list[str](),
+            )
+            while waiting_folders and count <= self._most:
+                inner_folder = waiting_folders.popleft()
+                if listed_folder := self._list(inner_folder):
+                    listed_folders[inner_folder] = listed_folder
+                    count += listed_folder.read
+                    waiting_folders.extend(listed_folder.folders)
+                    paths += listed_folder.secrets
+                    links += listed_folder.links
+            self._listed = listed_folders
             self._linked |= {path for link in links for path in _behind(os.path.realpath(self._folder), link)}
             paths += sorted(path for path in self._linked.difference(paths) if (self._folder / path).is_file())
             return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
@@ -114,10 +120,14 @@ class SecretIndex:
     def _other_names(self, paths: list[str]) -> Iterator[str]:
         """Yields further names in the folder under which a secret file also exists, by a hard link."""
         inodes = {inode for inode in self._places(paths, links=1) if inode}
-        for inner in self._listed if inodes else ():
-            with contextlib.suppress(OSError), os.scandir(self._folder / inner) as entries:
-                same = [entry.name for entry in entries if entry.inode() in inodes and not entry.is_symlink()]
-                yield from (path for name in same if (path := f"{inner}/{name}".lstrip("/")) not in paths)
+        for inner_folder in self._listed if inodes else ():
+            with contextlib.suppress(OSError), os.scandir(self._folder / inner_folder) as entries:
+                same_file_names = [
+                    entry.name for entry in entries if entry.inode() in inodes and not entry.is_symlink()
+                ]
+                yield from (
+                    path for name in same_file_names if (path := f"{inner_folder}/{name}".lstrip("/")) not in paths
+                )
 
     def covered(self, record: Path | None = None) -> CoveredSecrets:
         """Returns the secret files that git does not track, as far as the index can be believed. `record` is the file
@@ -125,9 +135,9 @@ class SecretIndex:
         links = BEHIND_LINKS + str(self._folder)
         if self._tracked is None:
             self._linked |= {*_recorded(record).get(links, ())}
-        remembered = len(self._linked)
+        linked_before = len(self._linked)
         files = self.look()
-        if record and len(self._linked) != remembered:
+        if record and len(self._linked) != linked_before:
             _keep(record, links, [*self._linked])
         if not files.paths and self._tracked is not None:
             return CoveredSecrets(whole=files.whole)
@@ -137,14 +147,16 @@ class SecretIndex:
             if record and self._tracked is None:
                 _keep(record, str(self._folder), [])
             self._tracked = self._tracked or set()
-            untracked, addable = files.paths, frozenset[str]()
+            untracked_paths, addable_paths = files.paths, frozenset[str]()
         else:
-            tracked = self._believed(files.paths, repository, record)
-            untracked = tuple(path for path in files.paths if path not in tracked)
-            ignored = IgnoredPaths(self._folder)
-            addable = frozenset(path for path in untracked[:MOST_FILES] if not ignored.ignores_file(path))
-        secrets = tuple(self._cover(path, path in addable) for path in untracked[:MOST_FILES])
-        return CoveredSecrets(secrets, files.whole and len(untracked) <= MOST_FILES)
+            tracked_paths = self._believed(files.paths, repository, record)
+            untracked_paths = tuple(path for path in files.paths if path not in tracked_paths)
+            ignored_paths = IgnoredPaths(self._folder)
+            addable_paths = frozenset(
+                path for path in untracked_paths[:MOST_FILES] if not ignored_paths.ignores_file(path)
+            )
+        secrets = tuple(self._cover(path, path in addable_paths) for path in untracked_paths[:MOST_FILES])
+        return CoveredSecrets(secrets, files.whole and len(untracked_paths) <= MOST_FILES)
 
     def _cover(self, path: str, addable: bool) -> CoveredSecret:
         return CoveredSecret(self._folder / path, addable, PACKAGES.isdisjoint(path.split("/")))
@@ -154,51 +166,63 @@ class SecretIndex:
         entry counts only where the file's content is what it says, which only a reader of the file can know; where that
         was so before; or where no command has run in this repository yet."""
         top, index = repository.top, repository.index()
-        lead = "" if self._folder == top else self._folder.relative_to(top).as_posix() + "/"
-        named = {path: index[lead + path] for path in paths if lead + path in index}
-        before = self._tracked
-        if before is None:
-            known = _recorded(record)
-            new_here = not any(str(folder) in known for folder in (top, *top.parents))
-            before = {path.removeprefix(lead) for path in known.get(str(top), ()) if path.startswith(lead)}
-            before |= named.keys() if new_here else set()
-        tracked = before | {path for path in named.keys() - before if _holds(self._folder / path, named[path])}
-        if record and tracked != self._tracked:
-            _keep(record, str(top), [lead + path for path in tracked])
-        self._tracked = tracked
-        return tracked & named.keys()
+        prefix = "" if self._folder == top else self._folder.relative_to(top).as_posix() + "/"
+        index_entries = {path: index[prefix + path] for path in paths if prefix + path in index}
+        tracked_before = self._tracked
+        if tracked_before is None:
+            recorded_paths = _recorded(record)
+            is_new_folder = not any(str(folder) in recorded_paths for folder in (top, *top.parents))
+            tracked_before = {
+                path.removeprefix(prefix) for path in recorded_paths.get(str(top), ()) if path.startswith(prefix)
+            }
+            tracked_before |= index_entries.keys() if is_new_folder else set()
+        tracked_paths = tracked_before | {
+            path for path in index_entries.keys() - tracked_before if _holds(self._folder / path, index_entries[path])
+        }
+        if record and tracked_paths != self._tracked:
+            _keep(record, str(top), [prefix + path for path in tracked_paths])
+        self._tracked = tracked_paths
+        return tracked_paths & index_entries.keys()
 
     def _forget_moved(self) -> None:
         """Forgets the listed packages when a secret file in one of them is no longer where it was. It may have moved
         deep in the packages, which their own folder does not show, or into other packages; a link or another file may
         be in its place."""
-        packages = {inner: known for inner, known in self._listed.items() if inner.rpartition("/")[2] in PACKAGES}
-        if any(self._places(known.secrets) != known.places for known in packages.values()):
-            self._listed = {inner: known for inner, known in self._listed.items() if inner not in packages}
+        packages = {
+            inner_folder: listed_folder
+            for inner_folder, listed_folder in self._listed.items()
+            if inner_folder.rpartition("/")[2] in PACKAGES
+        }
+        if any(self._places(listed_folder.secrets) != listed_folder.places for listed_folder in packages.values()):
+            self._listed = {
+                inner_folder: listed_folder
+                for inner_folder, listed_folder in self._listed.items()
+                if inner_folder not in packages
+            }
 
     def _places(self, paths: Iterable[str], links: int = 0) -> tuple[int, ...]:
         """Returns the inodes of these files. It is 0 where there is no file, a link leads to it, or it has no more than
         `links` hard links."""
-        top = os.path.realpath(self._folder)
-        return tuple(_inode(f"{top}/{path}", links) for path in paths)
+        real_folder = os.path.realpath(self._folder)
+        return tuple(_inode(f"{real_folder}/{path}", links) for path in paths)
 
     def _list(self, inner: str) -> ListedFolder | None:
-        place = f"{self._folder}/{inner}" if inner else str(self._folder)
+        folder = f"{self._folder}/{inner}" if inner else str(self._folder)
         try:
-            changed_at = os.lstat(place).st_ctime_ns
+            changed_at = os.lstat(folder).st_ctime_ns
         except OSError:
             return None
         packages = inner.rpartition("/")[2] in PACKAGES
-        known = self._listed.get(inner)
-        if known and known.changed_at == changed_at:
-            return known
+        listed_folder = self._listed.get(inner)
+        if listed_folder and listed_folder.changed_at == changed_at:
+            return listed_folder
         stamp = changed_at if time.time_ns() - changed_at > SETTLED_NS else 0
         if packages:
-            read = list(islice(_packages(place, inner), self._most + 1))
-            secrets = tuple(chain.from_iterable(entries.secrets for entries in read))
-            links = tuple(chain.from_iterable(entries.links for entries in read))
-            return ListedFolder(stamp, (), secrets, links, len(read), self._places(secrets))
-        entries = _entries(place, inner, secret_name)
+            package_entries = list(islice(_packages(folder, inner), self._most + 1))
+            secrets = tuple(chain.from_iterable(entries.secrets for entries in package_entries))
+            links = tuple(chain.from_iterable(entries.links for entries in package_entries))
+            return ListedFolder(stamp, (), secrets, links, len(package_entries), self._places(secrets))
+        entries = _entries(folder, inner, secret_name)
         return ListedFolder(stamp, tuple(entries.folders), tuple(entries.secrets), tuple(entries.links))
 
 
@@ -214,8 +238,8 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
     """Returns the folders, the secret files and the links with names of secrets in a folder. A folder that cannot be
     looked into is a secret itself: whoever may change its mode can read its files."""
     try:
-        with os.scandir(place) as scanned:
-            entries = list(scanned)
+        with os.scandir(place) as scan:
+            entries = list(scan)
         if inner and not os.access(place, os.X_OK):
             return Entries(secrets=[inner])
     except PermissionError:
@@ -240,15 +264,17 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
 
 def _behind(top: str, link: str) -> Iterator[str]:
     """Yields the files of the work folder that the link leads to, or the secret ones in the folder that it leads to."""
-    place = Path(os.path.realpath(f"{top}/{link}"))
-    if not place.is_relative_to(top) or Path(top, link).is_relative_to(place):
+    link_target = Path(os.path.realpath(f"{top}/{link}"))
+    if not link_target.is_relative_to(top) or Path(top, link).is_relative_to(link_target):
         return
-    walked = (f"{folder}/{name}" for folder, _, names in os.walk(place) for name in names)
-    inside = (path for path in islice(walked, MOST_WALKED) if secret_name(link + path.removeprefix(str(place))))
-    for path in inside if place.is_dir() else (place,):
-        real = Path(os.path.realpath(path))
-        if real.is_relative_to(top) and real.is_file():
-            yield real.relative_to(top).as_posix()
+    walked_paths = (f"{folder}/{name}" for folder, _, names in os.walk(link_target) for name in names)
+    secret_paths = (
+        path for path in islice(walked_paths, MOST_WALKED) if secret_name(link + path.removeprefix(str(link_target)))
+    )
+    for path in secret_paths if link_target.is_dir() else (link_target,):
+        real_path = Path(os.path.realpath(path))
+        if real_path.is_relative_to(top) and real_path.is_file():
+            yield real_path.relative_to(top).as_posix()
 
 
 def _is_record(path: str) -> bool:
@@ -259,19 +285,19 @@ def _is_record(path: str) -> bool:
 
 def _inode(path: str, links: int) -> int:
     try:
-        about = os.lstat(path)
-        return about.st_ino if about.st_nlink > links and os.path.realpath(path) == path else 0
+        file_stat = os.lstat(path)
+        return file_stat.st_ino if file_stat.st_nlink > links and os.path.realpath(path) == path else 0
     except OSError:
         return 0
 
 
 def _packages(place: str, inner: str) -> Iterator[Entries]:
     """Yields the entries that people may have put among installed packages, folder by folder."""
-    waiting = [(place, inner)]
-    while waiting:
-        place, inner = waiting.pop()
+    waiting_folders = [(place, inner)]
+    while waiting_folders:
+        place, inner = waiting_folders.pop()
         entries = _entries(place, inner, own_secret_name)
-        waiting += [(f"{place}/{path.rpartition('/')[2]}", path) for path in entries.folders]
+        waiting_folders += [(f"{place}/{path.rpartition('/')[2]}", path) for path in entries.folders]
         yield entries
 
 
@@ -296,12 +322,12 @@ def _recorded(record: Path | None) -> dict[str, list[str]]:
 def _keep(record: Path, top: str, paths: list[str]) -> None:
     import tempfile
 
-    known = _recorded(record) | {top: sorted(paths)}
+    recorded_paths = _recorded(record) | {top: sorted(paths)}
     with contextlib.suppress(OSError):
         record.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=record.parent)
         with os.fdopen(handle, "w") as file:
-            json.dump(known, file, indent=1)
+            json.dump(recorded_paths, file, indent=1)
         Path(name).replace(record)
 
 
@@ -321,6 +347,6 @@ def secret_index(folder: Path) -> SecretIndex:
 
 def secrets_beneath(root: Path, folder: str) -> list[str]:
     """Returns the secret files in a folder of `root`, by their names in it."""
-    inner = os.path.relpath(root / folder, root)
-    above = "" if inner == "." else f"{inner}/"
-    return [path.removeprefix(above) for path in secret_index(root).look().paths if path.startswith(above)]
+    inner_folder = os.path.relpath(root / folder, root)
+    prefix = "" if inner_folder == "." else f"{inner_folder}/"
+    return [path.removeprefix(prefix) for path in secret_index(root).look().paths if path.startswith(prefix)]

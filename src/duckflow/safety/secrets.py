@@ -53,10 +53,12 @@ def secret_name(path: str) -> bool:
     """Says whether a path looks like it holds a secret; templates, public keys and code do not."""
     *folders, name = path.lower().replace("\\", "/").split("/")
     name = _original(name)
-    telling = own_secret_name(name) or name.endswith(ENDINGS)
-    if not telling and not name.endswith(CODE):
-        telling = not FOLDERS.isdisjoint(folders) or (TELLING_WORDS.search(name) and WORDS.fullmatch(name)) is not None
-    return telling and not HARMLESS.fullmatch(name)
+    tells_secret = own_secret_name(name) or name.endswith(ENDINGS)
+    if not tells_secret and not name.endswith(CODE):
+        tells_secret = (
+            not FOLDERS.isdisjoint(folders) or (TELLING_WORDS.search(name) and WORDS.fullmatch(name)) is not None
+        )
+    return tells_secret and not HARMLESS.fullmatch(name)
 
 
 def own_secret_name(path: str) -> bool:
@@ -93,18 +95,18 @@ class Masked(NamedTuple):
 
 def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = ()) -> Masked:
     """Hides everything that looks like a key or a token; `lines` and `values` are hidden wherever they stand."""
-    hidden = 0
+    hidden_count = 0
     for value in values:
-        hidden += text.count(value)
+        hidden_count += text.count(value)
         text = text.replace(value, BLOT)
     if lines:
-        cleaned = [_without(line, lines) for line in text.split("\n")]
-        hidden += sum(line is not None for line in cleaned)
-        text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned, strict=True))
-    text, passing = re.subn(IN_PASSING, lambda match: (match[1] or match[2] or match[3] or "") + BLOT, text)
+        cleaned_lines = [_without(line, lines) for line in text.split("\n")]
+        hidden_count += sum(line is not None for line in cleaned_lines)
+        text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned_lines, strict=True))
+    text, passing_count = re.subn(IN_PASSING, lambda match: (match[1] or match[2] or match[3] or "") + BLOT, text)
     text, keys = re.subn(WHOLE_KEY, BLOT, text)
     text, tokens = re.subn(CONTENTS, lambda match: (match[1] or "") + BLOT, text)
-    return Masked(text, hidden + passing + keys + tokens)
+    return Masked(text, hidden_count + passing_count + keys + tokens)
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
@@ -173,15 +175,15 @@ def _parts(value: str) -> set[str]:
     """Returns the secret parts of a value, or nothing where too much of it is so short that it cannot be told from
     other text."""
     lines = [line.strip() for line in re.split(r"[\r\n]+|\\[rn]", value)]
-    short = "".join(line for line in lines if len(line) < SHORTEST_LINE)
+    short_lines = "".join(line for line in lines if len(line) < SHORTEST_LINE)
     parts = {line for line in lines if len(line) >= SHORTEST_LINE}
-    if not parts or len(re.findall(r"\w", short)) >= SHORTEST_LINE:
+    if not parts or len(re.findall(r"\w", short_lines)) >= SHORTEST_LINE:
         return set()
     settings = (re.match(SETTING, line) for line in parts)
     parts |= {setting[2] for setting in settings if setting and _secret_value(setting[1], setting[2])}
     parts.add(value.strip())
     # Programs also print values as JSON.
-    return parts | {json.dumps(part, ensure_ascii=plain)[1:-1] for part in parts for plain in (True, False)}
+    return parts | {json.dumps(part, ensure_ascii=escapes)[1:-1] for part in parts for escapes in (True, False)}
 
 
 def _secret_value(name: str, value: str) -> bool:
@@ -189,8 +191,8 @@ def _secret_value(name: str, value: str) -> bool:
         return False
     if re.search(TELLING, name):
         return len(value) >= SHORTEST_VALUE
-    mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return mixed and len(value) >= SHORTEST_RANDOM
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return is_mixed and len(value) >= SHORTEST_RANDOM
 
 
 def _lines(path: Path) -> Iterator[str]:

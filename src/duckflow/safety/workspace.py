@@ -89,18 +89,18 @@ class Walk:
 
     def real_names(self, names: Sequence[str]) -> list[str]:
         """Returns the same place without links and `..`; names that do not exist (yet) stay as they are."""
-        pending = deque(names)
+        pending_names = deque(names)
         with contextlib.closing(Trail(self._root)) as trail:
-            self._descend(trail, pending, create=False)
-            real = list(trail.names)
-        for name in pending:
+            self._descend(trail, pending_names, create=False)
+            resolved_names = list(trail.names)
+        for name in pending_names:
             if name != "..":
-                real.append(name)
-            elif real:
-                real.pop()
+                resolved_names.append(name)
+            elif resolved_names:
+                resolved_names.pop()
             else:
                 raise outside("..")
-        return real
+        return resolved_names
 
     def _descend(self, trail: Trail, pending: deque[str], create: bool) -> OSError | None:
         """Follows the names as far as folders go. Remaining names stay in `pending`, and the reason is returned."""
@@ -179,11 +179,11 @@ class Workspace:
         """Returns the one spelling of a path: relative, without links and `..`. With `follow` the last name is resolved
         too."""
         names = self._names(path)
-        last = [] if follow or not names or names[-1] == ".." else [names.pop()]
+        last_names = [] if follow or not names or names[-1] == ".." else [names.pop()]
         with _naming(path):
-            real = "/".join(self._walk.real_names(names) + last)
+            real_path = "/".join(self._walk.real_names(names) + last_names)
         # A name that starts with `~` must not read as the home folder when it is used again.
-        return f"./{real}" if real.startswith("~") else real or HERE
+        return f"./{real_path}" if real_path.startswith("~") else real_path or HERE
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
         """Opens a plain file for reading; with `write` for both, and makes it when it does not exist."""
@@ -252,8 +252,8 @@ class Workspace:
         with self._place(path) as place:
             handle = os.open(place.name, READ_FOLDER, dir_fd=place.folder)
         try:
-            with os.scandir(handle) as scanned:
-                return sorted(_entries(scanned, "" if prefix == HERE else prefix + "/"), key=lambda item: item.path)
+            with os.scandir(handle) as scan:
+                return sorted(_entries(scan, "" if prefix == HERE else prefix + "/"), key=lambda item: item.path)
         finally:
             os.close(handle)
 
@@ -262,14 +262,14 @@ class Workspace:
     ) -> Iterator[FolderEntry]:
         """Yields everything beneath a folder, a folder before its entries. One that `enter` refuses is named but not
         entered."""
-        pending = self.listdir(path)[::-1]
-        while pending:
-            item = pending.pop()
+        pending_entries = self.listdir(path)[::-1]
+        while pending_entries:
+            item = pending_entries.pop()
             yield item
             if item.kind != "folder" or item.path.count("/") >= MAX_DEPTH or not enter(item):
                 continue
             try:
-                pending.extend(reversed(self.listdir(f"./{item.path}")))
+                pending_entries.extend(reversed(self.listdir(f"./{item.path}")))
             except (OSError, PathRefused):
                 # It was removed meanwhile, or we may not read it: the rest can still be listed.
                 continue
@@ -277,8 +277,10 @@ class Workspace:
     def _names(self, path: str) -> list[str]:
         facts = os.fstat(self._root)
         if facts.st_nlink == 0:
-            gone = shown(str(self.root))
-            raise PathRefused(f"The work folder {gone} was removed. Tell the user.", "path.no_folder", path=gone)
+            folder_name = shown(str(self.root))
+            raise PathRefused(
+                f"The work folder {folder_name} was removed. Tell the user.", "path.no_folder", path=folder_name
+            )
         with _naming(path):
             return names_of(path, facts)
 
@@ -289,8 +291,8 @@ class Workspace:
             place = self._find(self._names(path), follow, create)
         try:
             # A link may have been put in place since the check above; what is open now stays what it is.
-            if self.private and (real := path_of_handle(place.folder)):
-                refuse_private(self.private, real / place.name, path)
+            if self.private and (real_folder := path_of_handle(place.folder)):
+                refuse_private(self.private, real_folder / place.name, path)
             yield place
         finally:
             os.close(place.folder)

@@ -43,7 +43,7 @@ class Agreements:
         self.copies = copies
 
     def find(self, program: BroughtProgram) -> Agreement | None:
-        return next((known for known in self.all() if known.program == program), None)
+        return next((agreement for agreement in self.all() if agreement.program == program), None)
 
     def all(self) -> list[Agreement]:
         return _read(self._load().get(self._folder))
@@ -51,8 +51,17 @@ class Agreements:
     def add(self, agreements: Sequence[Agreement], instead_of: Sequence[BroughtProgram] = ()) -> None:
         """Adds agreements. Each one replaces an earlier agreement about the same program, and those about
         `instead_of`."""
-        gone = {*instead_of, *(agreement.program for agreement in agreements)}
-        self._write([*(known for known in self.all() if known.program not in gone), *agreements])
+        replaced_programs = {*instead_of, *(agreement.program for agreement in agreements)}
+        self._write(
+            [
+                *(
+                    known_agreement
+                    for known_agreement in self.all()
+                    if known_agreement.program not in replaced_programs
+                ),
+                *agreements,
+            ]
+        )
 
     def withdraw(self) -> int:
         """Takes back all agreements, and returns how many there were."""
@@ -61,7 +70,7 @@ class Agreements:
         return count
 
     def _write(self, agreements: list[Agreement]) -> None:
-        before = {known.copy for known in self.all()}
+        copies_before = {known_agreement.copy for known_agreement in self.all()}
         table = self._load()
         table[self._folder] = [
             {
@@ -74,12 +83,12 @@ class Agreements:
         ]
         table = {folder: entries for folder, entries in table.items() if entries}
         self._kept_in.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, fresh = tempfile.mkstemp(dir=self._kept_in.parent)
+        handle, new_file = tempfile.mkstemp(dir=self._kept_in.parent)
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
             json.dump(table, file, ensure_ascii=False, indent=1)
-        Path(fresh).replace(self._kept_in)
-        used = {known.copy for entries in table.values() for known in _read(entries)}
-        self.copies.remove_unused(used, before - used)
+        Path(new_file).replace(self._kept_in)
+        used_copies = {known_agreement.copy for entries in table.values() for known_agreement in _read(entries)}
+        self.copies.remove_unused(used_copies, copies_before - used_copies)
 
     def _load(self) -> dict[str, Any]:
         with contextlib.suppress(OSError, ValueError):

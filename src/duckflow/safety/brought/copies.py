@@ -50,15 +50,15 @@ class FolderCopies:
     def take(self, folder: Path) -> FolderCopy:
         """Copies the folder as it is now. It raises an OSError when there is no room."""
         (self._top / CONTENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
-        begun = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
+        unfinished_copy = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
         try:
-            copying = _Copying(folder, begun, self._top)
+            copying = _Copying(folder, unfinished_copy, self._top)
             name = copying.run()
             with contextlib.suppress(OSError):
                 # Another yes may have made the same copy.
-                begun.rename(self._top / name)
+                unfinished_copy.rename(self._top / name)
         finally:
-            shutil.rmtree(begun, ignore_errors=True)
+            shutil.rmtree(unfinished_copy, ignore_errors=True)
         return FolderCopy(name, self._top / name, tuple(copying.left_out))
 
     def find(self, name: str) -> Path | None:
@@ -69,12 +69,12 @@ class FolderCopies:
     def remove_unused(self, used: Collection[str], at_once: Collection[str] = ()) -> None:
         """Removes copies that no agreement names: those in `at_once` now, others when they are a day old. The user may
         be just looking at the question about a newer one."""
-        oldest = time.time() - UNUSED_SECONDS
+        oldest_time = time.time() - UNUSED_SECONDS
         for copy in self._top.iterdir() if self._top.is_dir() else ():
             if copy.name == CONTENTS or copy.name in used:
                 continue
             with contextlib.suppress(OSError):
-                if copy.name in at_once or copy.lstat().st_ctime < oldest:
+                if copy.name in at_once or copy.lstat().st_ctime < oldest_time:
                     shutil.rmtree(copy, ignore_errors=True)
         for content in (self._top / CONTENTS).glob("*") if at_once else ():
             with contextlib.suppress(OSError):
@@ -89,8 +89,8 @@ class _Copying:
         self._real = Path(os.path.realpath(folder))
         self._target = target
         self._contents = top / CONTENTS
-        about = top.stat()
-        self._own = (about.st_dev, about.st_ino)
+        top_stat = top.stat()
+        self._own = (top_stat.st_dev, top_stat.st_ino)
         self._ignored = IgnoredPaths(self._real)
         self._digest = hashlib.sha256()
         self._bytes = self._files = 0
@@ -123,18 +123,18 @@ class _Copying:
                 self.left_out.append(path)
 
     def _enter(self, handle: int, path: str, name: str, rules: RulesFile | None, depth: int) -> None:
-        below = os.open(name, READ_FOLDER, dir_fd=handle)
+        subfolder = os.open(name, READ_FOLDER, dir_fd=handle)
         try:
-            ignored = rules is None or name in HEAVY or self._ignored.ignores(rules, path, is_folder=True)
-            too_large = ignored and rules is not None and not _small(below)
-            if depth == DEEPEST or too_large:
+            is_ignored = rules is None or name in HEAVY or self._ignored.ignores(rules, path, is_folder=True)
+            is_too_large = is_ignored and rules is not None and not _small(subfolder)
+            if depth == DEEPEST or is_too_large:
                 self.left_out.append(path + "/")
                 return
             (self._target / path).mkdir(mode=0o700)
             self._note("folder", path, "")
-            self._folder(below, path + "/", None if ignored else rules, depth + 1)
+            self._folder(subfolder, path + "/", None if is_ignored else rules, depth + 1)
         finally:
-            os.close(below)
+            os.close(subfolder)
 
     def _link(self, handle: int, path: str, name: str) -> None:
         """Copies a link. One that stays inside the folder leads to the same place in the copy; any other one to its
@@ -142,8 +142,8 @@ class _Copying:
         goal = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
         target = str(goal)
         if goal.is_relative_to(self._real):
-            inside = goal.relative_to(self._real).as_posix()
-            target = os.path.relpath(inside, Path(path).parent)
+            inner_path = goal.relative_to(self._real).as_posix()
+            target = os.path.relpath(inner_path, Path(path).parent)
         (self._target / path).symlink_to(target)
         self._note("link", path, target)
 
@@ -152,29 +152,29 @@ class _Copying:
             self.left_out.append(path)
             return
         with os.fdopen(open_regular(handle, name), "rb", buffering=0) as file:
-            runs = os.fstat(file.fileno()).st_mode & 0o111
+            is_executable = os.fstat(file.fileno()).st_mode & 0o111
             data = file.read(LARGEST_FILE + 1)
         if len(data) > LARGEST_FILE or self._bytes + len(data) > MOST_BYTES or self._files >= MOST_FILES:
             self.left_out.append(path)
             return
         self._bytes += len(data)
         self._files += 1
-        content = f"{hashlib.sha256(data).hexdigest()}{'-runs' if runs else ''}"
+        content = f"{hashlib.sha256(data).hexdigest()}{'-runs' if is_executable else ''}"
         self._note("file", path, content)
-        self._place(self._contents / content, data, 0o500 if runs else 0o400, self._target / path)
+        self._place(self._contents / content, data, 0o500 if is_executable else 0o400, self._target / path)
 
     def _place(self, content: Path, data: bytes, mode: int, target: Path) -> None:
         with contextlib.suppress(OSError):
             os.link(content, target)
             return
         # The content is written beside and renamed, so that nobody sees half of it.
-        handle, fresh = tempfile.mkstemp(dir=self._target)
+        handle, new_file = tempfile.mkstemp(dir=self._target)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             os.fchmod(file.fileno(), mode)
         with contextlib.suppress(OSError):
-            os.link(fresh, content)
-        Path(fresh).rename(target)
+            os.link(new_file, content)
+        Path(new_file).rename(target)
 
     def _note(self, kind: str, path: str, what: str) -> None:
         self._digest.update(f"{kind}\0{path}\0{what}\0".encode("utf-8", "surrogateescape"))
@@ -182,15 +182,15 @@ class _Copying:
 
 def _small(handle: int) -> bool:
     """Says whether an ignored folder is small enough to be copied."""
-    waiting, files, size = [os.dup(handle)], 0, 0
+    open_folders, files, size = [os.dup(handle)], 0, 0
     try:
-        while waiting:
-            folder = waiting.pop()
+        while open_folders:
+            folder = open_folders.pop()
             try:
                 with os.scandir(folder) as entries:
                     for entry in entries:
                         if entry.is_dir(follow_symlinks=False):
-                            waiting.append(os.open(entry.name, READ_FOLDER, dir_fd=folder))
+                            open_folders.append(os.open(entry.name, READ_FOLDER, dir_fd=folder))
                             continue
                         files, size = files + 1, size + entry.stat(follow_symlinks=False).st_size
                         if files > IGNORED_FILES or size > IGNORED_BYTES:
@@ -200,6 +200,6 @@ def _small(handle: int) -> bool:
     except OSError:
         return False
     finally:
-        for folder in waiting:
+        for folder in open_folders:
             os.close(folder)
     return True

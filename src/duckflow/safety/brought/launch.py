@@ -55,8 +55,8 @@ class CopiedWords:
         """Rewrites a line for a shell."""
         if self._only:
             text = self._without_folder(text)
-        top = str(self._copy) if PLAIN_PATH.fullmatch(str(self._copy)) else f'"${COPY_NAME}"'
-        text = NAMED_FOLDER.sub(lambda match: self._named(match, top), text)
+        copy_name = str(self._copy) if PLAIN_PATH.fullmatch(str(self._copy)) else f'"${COPY_NAME}"'
+        text = NAMED_FOLDER.sub(lambda match: self._named(match, copy_name), text)
         words = {word.rstrip("/") for word in WORD.findall(text)}
         bases = ["", *(word for word in words if self._inside(word) and (self._copy / word).is_dir())]
 
@@ -66,7 +66,7 @@ class CopiedWords:
             for base in bases:
                 path = self._inside(word[0], base)
                 if path and (self._copy / path).is_file():
-                    return f"{top}/{path}"
+                    return f"{copy_name}/{path}"
             return word[0]
 
         text = WORD.sub(of_copy, text)
@@ -75,24 +75,24 @@ class CopiedWords:
 
     def word(self, text: str) -> str:
         """Rewrites a word of a command that no shell reads."""
-        named = NAMED_FOLDER.sub(lambda match: self._named(match, str(self._copy)), text)
+        new_text = NAMED_FOLDER.sub(lambda match: self._named(match, str(self._copy)), text)
         if self._only:
-            named = self._without_folder(named)
-        self._require_no_other_name(named)
-        path = self._inside(named)
-        return str(self._copy / path) if path and (self._copy / path).is_file() else named
+            new_text = self._without_folder(new_text)
+        self._require_no_other_name(new_text)
+        path = self._inside(new_text)
+        return str(self._copy / path) if path and (self._copy / path).is_file() else new_text
 
     def search_path(self, text: str) -> str:
         """Rewrites a search path: places in the real folder become those of the copy, or are left out where the copy
         has none."""
-        places: list[str] = []
-        for place in text.split(os.pathsep):
-            path = self._inside(place or ".")
+        search_folders: list[str] = []
+        for search_folder in text.split(os.pathsep):
+            path = self._inside(search_folder or ".")
             if path is None:
-                places.append(place)
+                search_folders.append(search_folder)
             elif (self._copy / path).is_dir():
-                places.append(str(self._copy / path))
-        return os.pathsep.join(places)
+                search_folders.append(str(self._copy / path))
+        return os.pathsep.join(search_folders)
 
     def value(self, text: str) -> str:
         """Rewrites the value of a variable."""
@@ -102,8 +102,8 @@ class CopiedWords:
         path = match[2].strip("/")
         if WRITTEN.search(match.string, 0, match.start()):
             return match[0].replace(FOLDER_NAMES[0], REAL_NAME)
-        only = self._only and REAL_NAME not in match[0]
-        return f"{top}{match[2]}" if only or (path and (self._copy / path).is_file()) else match[0]
+        only_copy = self._only and REAL_NAME not in match[0]
+        return f"{top}{match[2]}" if only_copy or (path and (self._copy / path).is_file()) else match[0]
 
     def _inside(self, word: str, base: str = "") -> str | None:
         """Returns the path beneath the work folder that a word names, or none when it names nothing there."""
@@ -112,8 +112,8 @@ class CopiedWords:
                 word = f"{self._home}/{word.removeprefix(home)}"
         if word.startswith(str(self._copy)):
             return None
-        whole = os.path.normpath(self._folder / base / word)
-        for path in (Path(whole), Path(os.path.realpath(whole))):
+        full_path = os.path.normpath(self._folder / base / word)
+        for path in (Path(full_path), Path(os.path.realpath(full_path))):
             if path.is_relative_to(self._folder):
                 return path.relative_to(self._folder).as_posix()
         return None
@@ -145,9 +145,9 @@ class CopiedWords:
 
 def changed_files(folder: Path, copy: Path, line: str) -> list[str]:
     """Returns the files of the copy that a line names, and that are no longer the same in the work folder."""
-    written = CopiedWords(folder, copy, os.environ.get("HOME", ""), only=False).line(line)
-    named = [Path(word) for word in WORD.findall(written) if Path(word).is_relative_to(copy)]
-    paths = {path.relative_to(copy) for path in named if path.is_file()}
+    copied_line = CopiedWords(folder, copy, os.environ.get("HOME", ""), only=False).line(line)
+    named_paths = [Path(word) for word in WORD.findall(copied_line) if Path(word).is_relative_to(copy)]
+    paths = {path.relative_to(copy) for path in named_paths if path.is_file()}
     return sorted(str(path) for path in paths if _content(folder / path) != _content(copy / path))
 
 
@@ -184,26 +184,26 @@ def python_folders(line: str, folder: Path, may: Callable[[Path], bool]) -> list
 
 
 def python_path(environment: Mapping[str, str], added: Sequence[str]) -> dict[str, str]:
-    places = [*added, *filter(None, [environment.get("PYTHONPATH")])]
-    return {"PYTHONPATH": os.pathsep.join(places)} if places else {}
+    search_folders = [*added, *filter(None, [environment.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(search_folders)} if search_folders else {}
 
 
 def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> dict[str, str]:
     """Returns the environment for the user's own programs, so that none of their libraries is taken from the work
     folder."""
-    real = Path(os.path.realpath(folder))
+    real_folder = Path(os.path.realpath(folder))
 
     def outside(place: str) -> bool:
-        return Path(place).is_absolute() and not Path(os.path.realpath(place)).is_relative_to(real)
+        return Path(place).is_absolute() and not Path(os.path.realpath(place)).is_relative_to(real_folder)
 
-    cleaned = {
+    cleaned_variables = {
         name: os.pathsep.join(filter(outside, environment[name].split(os.pathsep)))
         for name in SEARCH_PATHS
-        if name in environment and real != Path("/")
+        if name in environment and real_folder != Path("/")
     }
-    beside = python_folders(line, folder, lambda path: not path.is_relative_to(real))
-    variables = {**environment, **cleaned, "PYTHONSAFEPATH": "1"}
-    return variables | python_path(variables, beside)
+    module_folders = python_folders(line, folder, lambda path: not path.is_relative_to(real_folder))
+    variables = {**environment, **cleaned_variables, "PYTHONSAFEPATH": "1"}
+    return variables | python_path(variables, module_folders)
 
 
 class BroughtLaunch:
@@ -225,15 +225,15 @@ class BroughtLaunch:
     ) -> Launch:
         """Makes the launch. `line` is a text for a shell, which `argv` names, to run."""
         words = CopiedWords(self._folder, self._copy, environment.get("HOME", ""), bool(self._rights))
-        spoken = [words.line(line)] if line is not None else []
+        command_lines = [words.line(line)] if line is not None else []
         variables = self._variables(words, environment)
-        command = [*map(words.word, argv), *spoken]
-        beside = python_folders(" ".join(command), self._copy, lambda path: path.is_relative_to(self._copy))
+        command = [*map(words.word, argv), *command_lines]
+        module_folders = python_folders(" ".join(command), self._copy, lambda path: path.is_relative_to(self._copy))
         modules = [str(self._copy)] if MODULE.search(" ".join(command)) else []
-        variables |= python_path(variables, [*beside, *modules])
-        top = self._copy if self._rights else self._folder
-        where = Path(os.path.normpath(top / words.value(cwd))) if cwd else top
-        return Launch(command, where, variables, leaves_rest=leaves_rest)
+        variables |= python_path(variables, [*module_folders, *modules])
+        top_folder = self._copy if self._rights else self._folder
+        start_folder = Path(os.path.normpath(top_folder / words.value(cwd))) if cwd else top_folder
+        return Launch(command, start_folder, variables, leaves_rest=leaves_rest)
 
     def confine(
         self, launch: Launch, sandbox: Sandbox, writes: bool, folder_writable: bool, readable: Sequence[Path] = ()
@@ -244,16 +244,16 @@ class BroughtLaunch:
             return launch
         if sandbox.kind == "none":
             raise CannotRunError("brought.no_sandbox")
-        added: tuple[str, ...] = (str(self._private_home),) if "home" in self._rights else ()
+        private_home: tuple[str, ...] = (str(self._private_home),) if "home" in self._rights else ()
         settings = sandbox.paths.settings
         settings = settings.model_copy(
             update={
                 "unix_sockets": settings.unix_sockets or "sockets" in self._rights,
-                "writable": (*settings.writable, *added),
+                "writable": (*settings.writable, *private_home),
             }
         )
-        places = (self._copy, *readable)
-        paths = replace(sandbox.paths, settings=settings, readable=places, folder_writable=folder_writable)
+        readable_folders = (self._copy, *readable)
+        paths = replace(sandbox.paths, settings=settings, readable=readable_folders, folder_writable=folder_writable)
         return sandbox.reaching(paths).confine(launch, network="network" in self._rights, writes=writes)
 
     def _variables(self, words: CopiedWords, environment: Mapping[str, str]) -> dict[str, str]:
@@ -262,8 +262,8 @@ class BroughtLaunch:
             for name, value in environment.items()
         }
         variables.pop("OLDPWD", None)
-        named = self._copy if self._rights else self._folder
-        variables |= dict.fromkeys(FOLDER_NAMES, str(named)) | {REAL_NAME: str(self._folder)}
+        named_folder = self._copy if self._rights else self._folder
+        variables |= dict.fromkeys(FOLDER_NAMES, str(named_folder)) | {REAL_NAME: str(self._folder)}
         variables |= {COPY_NAME: str(self._copy)}
         variables |= {"PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1"}
         if self._rights:

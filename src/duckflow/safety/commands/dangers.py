@@ -87,17 +87,17 @@ def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     takes_away = any(re.match(r"^-[rwxst]+$", text) for text in call.texts)
     operands = options.operands
     mode, targets = ("", operands) if takes_away or not operands else (operands[0].text, operands[1:])
-    first = targets[0].text if targets else ""
+    first_target = targets[0].text if targets else ""
     if call.program == "chmod" and recursive and (OPEN_TO_ALL.match(mode) or LOCKS_OUT.match(mode)):
-        yield danger("opens_to_all", path=first)
+        yield danger("opens_to_all", path=first_target)
     if call.program == "chmod" and RUNS_AS_OWNER.match(mode):
-        yield danger("runs_as_owner", path=first)
+        yield danger("runs_as_owner", path=first_target)
     if call.program == "chown" and mode.partition(":")[0] in ("root", "0"):
-        yield danger("rights", program=call.program, path=first)
+        yield danger("rights", program=call.program, path=first_target)
     for word in targets:
         target = target_of(word, scene)
-        broad = target in NEVER and target is not Target.REPOSITORY
-        if broad or (recursive and target in FAR):
+        is_broad = target in NEVER and target is not Target.REPOSITORY
+        if is_broad or (recursive and target in FAR):
             yield danger("rights", program=call.program, path=word.text)
 
 
@@ -222,9 +222,9 @@ def _has(call: Call, options: Options, words: tuple[str, ...]) -> bool:
 def _values(reason: str, call: Call, matched: str) -> dict[str, str]:
     """Returns the values that the reason's sentence needs."""
     subcommand = call.program.removeprefix("git ")
-    what = {"gc": "objects", "prune": "objects", "update-ref": "ref"}.get(subcommand, subcommand)
-    known = {"program": call.program, "what": what, "action": matched, "option": matched, "statement": call.program}
+    subject = {"gc": "objects", "prune": "objects", "update-ref": "ref"}.get(subcommand, subcommand)
+    values = {"program": call.program, "what": subject, "action": matched, "option": matched, "statement": call.program}
     if subcommand != call.program:
-        known["action"] = subcommand
-    needs = NEEDS.get(reason, "action" if reason.startswith("git_") else "program action")
-    return {} if reason in NOTHING else {name: known[name] for name in needs.split()}
+        values["action"] = subcommand
+    needed_names = NEEDS.get(reason, "action" if reason.startswith("git_") else "program action")
+    return {} if reason in NOTHING else {name: values[name] for name in needed_names.split()}

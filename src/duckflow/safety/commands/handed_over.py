@@ -78,11 +78,11 @@ class CodeText(NamedTuple):
 
 def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
     """Judges the programs whose output is run as code."""
-    made_by = {call.program for call in calls}
-    made_by |= {text.rpartition("/")[2] for call in calls if call.program in WRAPPERS for text in call.texts}
-    if not DOWNLOADERS.isdisjoint(made_by):
+    programs = {call.program for call in calls}
+    programs |= {text.rpartition("/")[2] for call in calls if call.program in WRAPPERS for text in call.texts}
+    if not DOWNLOADERS.isdisjoint(programs):
         yield danger("runs_download")
-    if not DECODERS.isdisjoint(made_by):
+    if not DECODERS.isdisjoint(programs):
         yield danger("runs_decoded")
 
 
@@ -118,7 +118,7 @@ def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
         words.pop(0)
     if is_text and words:
         yield ask("runs_code", program=call.program)
-        yield from judge_origins([inside for word in words for inside in word.inside])
+        yield from judge_origins([inner_call for word in words for inner_call in word.inside])
         yield joined(words) if call.program == "eval" else words[0].text
         if not re.search(r"\w", words[0].text):
             yield danger("runs_input")
@@ -134,7 +134,7 @@ def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
     """Judges the arguments of an interpreter that look like code; else a script file, or its input."""
     if call.program not in AWKS:
         yield ask("runs_code", program=call.program)
-    yield from judge_origins([inside for word in call.arguments for inside in word.inside])
+    yield from judge_origins([inner_call for word in call.arguments for inner_call in word.inside])
     codes = [text for text in call.texts if LOOKS_LIKE_CODE.search(text)]
     scripts = [word for word in call.arguments if not word.text.startswith(("-", "+", "/dev/", "/proc/"))]
     if not codes and scripts:
@@ -149,9 +149,9 @@ def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
 def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
     """Judges what code destroys. Once it can run commands, every text of several words in it may be one, and so may the
     arguments of a call that runs programs."""
-    destroying = CODE_DESTROYS.search(text)
-    if destroying:
-        yield danger("code_destroys", call=destroying[0].strip())
+    destroying_match = CODE_DESTROYS.search(text)
+    if destroying_match:
+        yield danger("code_destroys", call=destroying_match[0].strip())
     if CODE_CONNECTS.search(text) and CODE_TAKES_OVER.search(text):
         yield danger("remote_shell", program="")
     if CODE_EVALUATES.search(text) and CODE_DECODES.search(text):
@@ -169,31 +169,31 @@ def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
 def _literals(text: str) -> Iterator[str]:
     """Yields the quoted texts in code. A kind of mark that stays open is looked for only once, so the time is
     linear."""
-    place, open_until = 0, dict[str, int]()
-    while opening := OPENING_MARK.search(text, place):
-        mark, place = opening[0], opening.end()
-        if place <= open_until.get(mark, -1):
+    offset, open_until = 0, dict[str, int]()
+    while opening_match := OPENING_MARK.search(text, offset):
+        mark, offset = opening_match[0], opening_match.end()
+        if offset <= open_until.get(mark, -1):
             continue
-        closing = CLOSING_MARKS.get(mark[-1], mark[-1]) if mark[0] in "%q" else mark
-        line = LINE_OF_TEXT[mark].match(text, place) if mark in LINE_OF_TEXT else None
-        end = line.end() if line else text.find(closing, place)
-        if end < 0 or not text.startswith(closing, end):
+        closing_mark = CLOSING_MARKS.get(mark[-1], mark[-1]) if mark[0] in "%q" else mark
+        line = LINE_OF_TEXT[mark].match(text, offset) if mark in LINE_OF_TEXT else None
+        end = line.end() if line else text.find(closing_mark, offset)
+        if end < 0 or not text.startswith(closing_mark, end):
             open_until[mark] = len(text) if end < 0 else end
             continue
-        yield text[place:end].replace('\\"', '"').replace("\\'", "'")
-        place = end + len(closing)
+        yield text[offset:end].replace('\\"', '"').replace("\\'", "'")
+        offset = end + len(closing_mark)
 
 
 def _option_texts(call: Call) -> Iterator[CommandFinding | str]:
     """Yields commands in options, in sed's scripts, in the settings of ssh and the small languages of database
     clients."""
-    for place, text in enumerate(call.texts):
+    for index, text in enumerate(call.texts):
         match = RUNS_BY_OPTION.match(text) or RUNS_BY_LETTER.match(f"{call.program} {text}")
         if match:
             yield ask("option_changes", program=call.program, option=text)
             yield (match[1] or "").removeprefix("exec=")
-            yield joined(call.arguments[place + 1 :][:1])
-            yield joined(call.arguments[place + 1 :])
+            yield joined(call.arguments[index + 1 :][:1])
+            yield joined(call.arguments[index + 1 :])
         if call.program in ("sed", "gsed"):
             yield from (script[1] for script in SED_RUNS.finditer(text))
     if call.program in ("ssh", "scp", "sftp", "mosh") or call.program.startswith("git ") or "sql" in call.program:
@@ -221,8 +221,8 @@ def named_words(command: str) -> list[str]:
     words = list[str]()
     for call in calls:
         runs_code = call.program in SHELLS or call.program in INTERPRETERS
-        for before, text in pairwise(("", *call.texts)):
-            if runs_code and CODE_OPTION.fullmatch(before):
+        for text_before, text in pairwise(("", *call.texts)):
+            if runs_code and CODE_OPTION.fullmatch(text_before):
                 words += named_words(text) if call.program in SHELLS else []
             elif not LOOKS_LIKE_CODE.search(text):
                 words.append(text)

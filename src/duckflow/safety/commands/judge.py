@@ -53,7 +53,9 @@ def made_plain(text: str) -> str:
     if not text.isascii():
         text = DASH_AS_OPTION.sub(lambda dashes: "-" * len(dashes[0]), text)
         text = SPACE_AT_ASCII.sub(" ", text)
-    return "".join(mark for mark in text if mark in ORDINARY or unicodedata.category(mark) not in INVISIBLE)
+    return "".join(
+        character for character in text if character in ORDINARY or unicodedata.category(character) not in INVISIBLE
+    )
 
 
 def joined_lines(text: str) -> str:
@@ -72,9 +74,9 @@ def reads_the_same(text: str, words: list[str]) -> bool:
         tokens = list(lexer)
     except ValueError:
         return False
-    sources = {place + 1 for place, token in enumerate(tokens) if token == "<"}
+    sources = {index + 1 for index, token in enumerate(tokens) if token == "<"}
     skipped = OPERATORS | {"<"}
-    return words == [token for place, token in enumerate(tokens) if token not in skipped and place not in sources]
+    return words == [token for index, token in enumerate(tokens) if token not in skipped and index not in sources]
 
 
 LONGEST = 60_000
@@ -117,13 +119,13 @@ def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerd
     report = Report()
     if len(text) > LONGEST:
         report.add(ask("too_long"))
-    plain = made_plain(text[:LONGEST])
-    if plain != text[:LONGEST]:
+    plain_text = made_plain(text[:LONGEST])
+    if plain_text != text[:LONGEST]:
         report.add(ask("odd_characters"))
-    readable = joined_lines(plain)
+    readable_text = joined_lines(plain_text)
     try:
-        spelled = _Judge(report, Scene(facts)).judge_text(readable)
-        if not report.findings and not reads_the_same(readable, spelled):
+        spelled_words = _Judge(report, Scene(facts)).judge_text(readable_text)
+        if not report.findings and not reads_the_same(readable_text, spelled_words):
             report.add(ask("unreadable"))
     except (TooMuch, RecursionError):
         report.add(danger("too_much"))
@@ -170,11 +172,11 @@ class _Judge:
     def _guess(self, text: str) -> None:
         """Judges a text in code. It may be a command, and is mostly something else: only a danger of a known program
         counts."""
-        guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
+        guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
         for call in parse(text).calls:
             if call.program in KNOWN:
-                guess.judge_call(call)
-        self._take_dangers(guess.report)
+                guess_judge.judge_call(call)
+        self._take_dangers(guess_judge.report)
 
     def _take_dangers(self, guessed: Report) -> None:
         self.report.spend(guessed.work - self.report.work)
@@ -187,8 +189,8 @@ class _Judge:
         for redirect in call.redirects:
             if redirect.writes:
                 yield from dangers.judge_written(redirect.target, self.scene)
-        if run := project_run(call, self.scene):
-            yield run
+        if tool_run := project_run(call, self.scene):
+            yield tool_run
             return
         call = undressed(call, self.scene)
         yield from judge_assignments(call.assignments)
@@ -198,8 +200,8 @@ class _Judge:
             yield from self._made_name(call)
         elif call.texts == ("--help",):
             yield ask("unknown_program", program=call.program)
-        elif (behind := look_behind(call, KNOWN)) is not None:
-            yield from self._unwrapped(call, behind)
+        elif (inner_command := look_behind(call, KNOWN)) is not None:
+            yield from self._unwrapped(call, inner_command)
             yield from judge_by_table(call, self.scene)
         else:
             yield from self._program(call)
@@ -207,9 +209,9 @@ class _Judge:
     def _program(self, call: Call) -> Iterator[Opinion]:
         """Judges a program that is no wrapper: what else it runs, what it destroys, and whether it only reads."""
         if call.program == "git":
-            call, own = services.as_subcommand(call)
-            yield from services.runs_by_git(call, own)
-            yield from services.doubt_git(call, own, self.scene)
+            call, git_options = services.as_subcommand(call)
+            yield from services.runs_by_git(call, git_options)
+            yield from services.doubt_git(call, git_options, self.scene)
         yield from handed_over(call, self.scene)
         if "/" in call.words[0].text and call.words[0].text.rpartition("/")[2] in self.scene.downloaded:
             yield danger("runs_download")
@@ -235,44 +237,44 @@ class _Judge:
 
     def _unwrapped(self, call: Call, behind: Behind) -> Iterator[Opinion]:
         """Judges the command behind a wrapper. With all rights, a change is a change of the whole machine."""
-        inner = call.running(behind.words)
+        inner_call = call.running(behind.words)
         yield ask(behind.doubt, program=call.program)
         yield from handed_over(call, self.scene)
         yield from behind.texts
         if call.program == "env":
-            assigned = [word.text.partition("=") for word in call.arguments if ASSIGNMENT.match(word.text)]
-            yield from judge_assignments((name, Word(value)) for name, _, value in assigned)
+            assignments = [word.text.partition("=") for word in call.arguments if ASSIGNMENT.match(word.text)]
+            yield from judge_assignments((name, Word(value)) for name, _, value in assignments)
             if not behind.words:
                 yield ask("shows_environment")
         if call.program in DANGERS and any(mark in text for text in call.texts for mark in WHOLE_MACHINE):
             yield danger("container_holds_machine")
         if behind.known:
-            yield inner
+            yield inner_call
         elif behind.words:
             # Perhaps it is the value of an option: only dangers count.
-            guess = _Judge(Report(work=self.report.work), self.scene, self.depth)
-            guess.judge_call(inner)
-            self._take_dangers(guess.report)
+            guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
+            guess_judge.judge_call(inner_call)
+            self._take_dangers(guess_judge.report)
         if behind.doubt == "as_administrator":
-            yield from _with_all_rights(call, inner)
+            yield from _with_all_rights(call, inner_call)
 
     def _found(self, call: Call) -> Iterator[CommandFinding | Call]:
         """Judges find. Its results are known only when it runs, so deleting them is dangerous outside temporary
         folders."""
         texts = call.texts
-        first = next((place for place, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
-        starts = call.arguments[:first] or (Word("."),)
-        targets = {target_of(word, self.scene) for word in starts}
-        example = f"{starts[0].text.rstrip('/')}/…"
-        for place, text in enumerate(texts):
-            if text == "-delete" and texts[place - 1] not in ("-name", "-path") and targets != {Target.TEMPORARY}:
-                yield danger("deletes_found", path=starts[0].text)
+        first_option = next((index for index, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
+        start_words = call.arguments[:first_option] or (Word("."),)
+        targets = {target_of(word, self.scene) for word in start_words}
+        example = f"{start_words[0].text.rstrip('/')}/…"
+        for index, text in enumerate(texts):
+            if text == "-delete" and texts[index - 1] not in ("-name", "-path") and targets != {Target.TEMPORARY}:
+                yield danger("deletes_found", path=start_words[0].text)
             elif text in FIND_RUNS:
-                words = call.arguments[place + 1 :]
+                words = call.arguments[index + 1 :]
                 yield call.running(tuple(replace(word, text=word.text.replace("{}", example)) for word in words))
-                far = targets - {Target.TEMPORARY, Target.INSIDE, Target.HERE}
-                if far and words and words[0].text in DELETERS:
-                    yield danger("deletes_found", path=starts[0].text)
+                far_targets = targets - {Target.TEMPORARY, Target.INSIDE, Target.HERE}
+                if far_targets and words and words[0].text in DELETERS:
+                    yield danger("deletes_found", path=start_words[0].text)
 
     def _take_effect(self, call: Call) -> None:
         """Notes what a call changes for the calls after it: the folder, and the files that it downloads."""
@@ -288,6 +290,6 @@ def _with_all_rights(call: Call, inner: Call) -> Iterator[CommandFinding]:
         if not BECOMES.isdisjoint(call.texts):
             yield danger("becomes_administrator")
     elif inner.program not in WRAPPERS and inner.program not in SHELLS:
-        looks = inner.program in READERS and not any(map(is_secret, inner.texts))
-        if not looks and LOOKS.isdisjoint(inner.texts[:2]):
+        only_reads = inner.program in READERS and not any(map(is_secret, inner.texts))
+        if not only_reads and LOOKS.isdisjoint(inner.texts[:2]):
             yield danger("administrator_changes", program=inner.program)

@@ -56,15 +56,15 @@ def parse(text: str) -> Script:
     over everything that is still open."""
     if len(OPENS.findall(text)) > MOST_OPEN:
         raise TooMuch
-    reading = _TreeWalk(text.encode("utf-8", "replace"))
-    root = _parser().parse(reading.source).root_node
+    tree_walk = _TreeWalk(text.encode("utf-8", "replace"))
+    root = _parser().parse(tree_walk.source).root_node
     if root.has_error:
-        reading.script.doubts.append(ask("unreadable"))
+        tree_walk.script.doubts.append(ask("unreadable"))
         if "((" in text:
             # Two brackets are two subshells when they do not close together.
-            reading.script.calls.extend(parse(text.replace("((", "( (")).calls)
-    reading.statement(root, ())
-    return reading.script
+            tree_walk.script.calls.extend(parse(text.replace("((", "( (")).calls)
+    tree_walk.statement(root, ())
+    return tree_walk.script
 
 
 @dataclass(slots=True)
@@ -137,10 +137,10 @@ class _TreeWalk:
 
     def _bracket(self, node: "Node", piped: tuple[Call, ...]) -> None:
         """Reads `[ … ]`, which is a command like any other: unlike in `[[ … ]]`, a `>` in it writes."""
-        inner = parse(f"test {self.text(node)[1:].removesuffix(']')}")
-        self.script.calls.extend(replace(call, piped=piped) for call in inner.calls)
-        self.script.doubts.extend(inner.doubts)
-        self.script.spelled.extend(("[", *inner.spelled[1:], "]"))
+        inner_script = parse(f"test {self.text(node)[1:].removesuffix(']')}")
+        self.script.calls.extend(replace(call, piped=piped) for call in inner_script.calls)
+        self.script.doubts.extend(inner_script.doubts)
+        self.script.spelled.extend(("[", *inner_script.spelled[1:], "]"))
 
     def _assignments(self, node: "Node") -> None:
         """Reads `NAME=value` alone, `export`, `declare`, `unset` and similar statements."""
@@ -159,8 +159,8 @@ class _TreeWalk:
 
     def _call(self, node: "Node", piped: tuple[Call, ...]) -> None:
         parts, body = _Parts(), node.child_by_field_name("body")
-        own = body.named_children if body and body.type == "command" else []
-        for child in [*own, *(child for child in node.named_children if child != body)]:
+        own_children = body.named_children if body and body.type == "command" else []
+        for child in [*own_children, *(child for child in node.named_children if child != body)]:
             self._part(child, parts)
         if parts.fed is not None:
             self.script.doubts.append(ask("fed_text"))
@@ -215,44 +215,44 @@ class _TreeWalk:
     def _word(self, node: "Node") -> Word:
         """Reads one word. In `shape` everything quoted is blotted out: every other character has a meaning to the
         shell."""
-        text, shape, known, literal = "", "", True, True
+        text, shape, is_known, is_literal = "", "", True, True
         start = len(self.script.calls)
         for piece_text, piece_shape, piece_known, piece_literal in self._pieces(node):
             text, shape = text + piece_text, shape + piece_shape
-            known, literal = known and piece_known, literal and piece_literal
-        known = known and not EXPANDS.search(shape)
-        literal = known and literal and not TRICKY.search(shape) and "\n" not in text
+            is_known, is_literal = is_known and piece_known, is_literal and piece_literal
+        is_known = is_known and not EXPANDS.search(shape)
+        is_literal = is_known and is_literal and not TRICKY.search(shape) and "\n" not in text
         if node.type == "command_name":
-            literal = literal and text == self.text(node)
-        return Word(text, known, literal, tuple(self.script.calls[start:]))
+            is_literal = is_literal and text == self.text(node)
+        return Word(text, is_known, is_literal, tuple(self.script.calls[start:]))
 
     def _pieces(self, node: "Node") -> Iterator[tuple[str, str, bool, bool]]:
-        raw = self.text(node)
+        raw_text = self.text(node)
         match node.type:
             case "word" | "number" | "test_operator" | "extglob_pattern" | "regex" | "brace_expression":
-                text = UNQUOTED_ESCAPE.sub(lambda escape: escape[1].strip("\n"), raw)
-                yield text, ESCAPED_MARK.sub("q", raw), True, True
+                text = UNQUOTED_ESCAPE.sub(lambda escape: escape[1].strip("\n"), raw_text)
+                yield text, ESCAPED_MARK.sub("q", raw_text), True, True
             case "raw_string":
-                yield raw[1:-1], "q", True, True
+                yield raw_text[1:-1], "q", True, True
             case "string" if all(child.type in ('"', "string_content") for child in node.children):
-                inside = raw[1:-1]
-                text = ESCAPE_IN_QUOTES.sub(lambda escape: escape[0][1:].strip("\n"), inside)
-                yield text, "q", True, not ESCAPE_IN_QUOTES.search(inside)
+                inner_text = raw_text[1:-1]
+                text = ESCAPE_IN_QUOTES.sub(lambda escape: escape[0][1:].strip("\n"), inner_text)
+                yield text, "q", True, not ESCAPE_IN_QUOTES.search(inner_text)
             case "string" | "translated_string" | "ansi_c_string":
                 self.substitutions(node)
-                yield raw.removeprefix("$").strip("'\""), "q", False, False
+                yield raw_text.removeprefix("$").strip("'\""), "q", False, False
             case "concatenation" | "command_name":
                 for child in node.children:
                     yield from self._pieces(child)
             case _:
                 self.substitutions(node)
-                yield raw, "q", False, False
+                yield raw_text, "q", False, False
 
 
 def named_targets(command: str, folder: Path) -> list[str]:
     """Returns the paths that a command writes to: by a program that writes its arguments, or by `>`. Paths that are
     only known at run time are left out, and so is everything after a `cd` to such a place."""
-    targets, place = list[str](), folder
+    targets, current_folder = list[str](), folder
     try:
         calls = parse(command).calls
     except TooMuch:
@@ -261,14 +261,14 @@ def named_targets(command: str, folder: Path) -> list[str]:
         if call.program == "cd":
             if len(call.arguments) != 1 or not call.arguments[0].known:
                 break
-            place = place / call.arguments[0].text
+            current_folder = current_folder / call.arguments[0].text
         words = [word for word in call.arguments if call.program in WRITERS and not word.text.startswith("-")]
         if call.program == "sed" and not any(text.startswith(("-i", "--in-place")) for text in call.texts):
             words = []
         words = words[-1:] if call.program in LAST_IS_WRITTEN else words
         for word in (*words, *(redirect.target for redirect in call.redirects if redirect.writes)):
             if word.known:
-                targets.append(os.path.normpath(place / word.text))
+                targets.append(os.path.normpath(current_folder / word.text))
             elif word.text and not word.text.startswith("/") and "**" not in word.text:
-                targets += map(str, place.glob(word.text))
+                targets += map(str, current_folder.glob(word.text))
     return targets

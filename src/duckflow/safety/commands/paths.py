@@ -47,9 +47,9 @@ class Scene:
             self.place = "elsewhere"
         elif target_of(target, self) is not Target.HERE:
             self.place = "below"
-            here = "" if target.text.startswith("/") else self.where
-            top = self.facts.folder if target.text.startswith("/") else "."
-            self.where = posixpath.relpath(posixpath.join(here, target.text), top or "/")
+            start_folder = "" if target.text.startswith("/") else self.where
+            top_folder = self.facts.folder if target.text.startswith("/") else "."
+            self.where = posixpath.relpath(posixpath.join(start_folder, target.text), top_folder or "/")
         elif target.text.startswith("/"):
             self.place, self.where = "here", ""
 
@@ -80,9 +80,9 @@ def target_of(word: Word, scene: Scene) -> Target:
     text = word.text.rstrip()
     if len(text) > LONGEST_PATH:
         return Target.UNKNOWN
-    everything = ALL_OF_IT.search(text)
-    if everything:
-        text = text[: everything.start()] or ("/" if text.startswith("/") else ".")
+    wildcard_match = ALL_OF_IT.search(text)
+    if wildcard_match:
+        text = text[: wildcard_match.start()] or ("/" if text.startswith("/") else ".")
     text = HERE_NAMES.sub(".", TEMPORARY_NAMES.sub("/tmp", text))
     if HOME_NAMES.match(text):
         text = HOME_NAMES.sub(lambda _: scene.facts.home or "/home/own", text)
@@ -115,7 +115,7 @@ def _absolute(text: str, scene: Scene) -> Target:
         return Target.ROOT
     if HOMES.match(path) or (scene.facts.home and path == posixpath.normpath(scene.facts.home)):
         return Target.HOME
-    if any(path == place or path.startswith(place + "/") for place in TEMPORARY):
+    if any(path == temporary_folder or path.startswith(temporary_folder + "/") for temporary_folder in TEMPORARY):
         return Target.TEMPORARY
     if path.startswith("/dev/") or path == "/dev":
         return Target.OUTSIDE if path in HARMLESS_DEVICES else Target.DEVICE
@@ -144,8 +144,8 @@ def names_outside(call: Call, scene: Scene) -> bool:
 def _leaves(word: Word, scene: Scene) -> bool:
     target = target_of(word, scene)
     # The work folder itself may lie in a temporary folder, and then the files beside it belong to somebody else.
-    beside = target is Target.TEMPORARY and not word.text.startswith(("/", "$"))
-    return (target in FAR_AWAY or beside) and word.text not in HARMLESS_DEVICES
+    is_beside = target is Target.TEMPORARY and not word.text.startswith(("/", "$"))
+    return (target in FAR_AWAY or is_beside) and word.text not in HARMLESS_DEVICES
 
 
 MORE_SECRETS = re.compile(

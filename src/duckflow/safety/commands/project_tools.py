@@ -207,11 +207,11 @@ def check_kind(words: Sequence[str]) -> CheckKind | None:
     needs."""
     for program in programs_in(words):
         arguments = words[program.arguments :]
-        needed = program.reader.listed("needs")
+        needed_words = program.reader.listed("needs")
         if program.kind is None:
             kind = target_kind(program.name, arguments)
         else:
-            kind = program.kind if not needed or not set(needed).isdisjoint(arguments) else None
+            kind = program.kind if not needed_words or not set(needed_words).isdisjoint(arguments) else None
         if kind:
             return kind
     return None
@@ -223,23 +223,23 @@ def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
     if program in SCRIPTED and targets[:1] not in (["test"], ["t"]):
         return None
     # Without a target make builds; other runners then do something that is not stated.
-    named = targets or (["all"] if program in MAKES else [])
-    matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in named]
+    target_names = targets or (["all"] if program in MAKES else [])
+    matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in target_names]
     kinds = {match.lastgroup if match else None for match in matches}
     kind = kinds.pop() if len(kinds) == 1 else None
-    return next((known for known in CHECK_KINDS if known == kind), None)
+    return next((known_kind for known_kind in CHECK_KINDS if known_kind == kind), None)
 
 
 def targets_in(program: str, arguments: Sequence[str]) -> list[str]:
     """Returns every target that a task runner is told to make or run."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    counts = {at + 1 for at, text in enumerate(arguments[:end]) if COUNTED.fullmatch(text)}
-    named = [
+    counts = {index + 1 for index, text in enumerate(arguments[:end]) if COUNTED.fullmatch(text)}
+    target_names = [
         text
-        for at, text in enumerate(arguments[:end])
-        if not text.startswith("-") and not (text.isdecimal() and at in counts)
+        for index, text in enumerate(arguments[:end])
+        if not text.startswith("-") and not (text.isdecimal() and index in counts)
     ]
-    return named if program.split()[0] in PASSES_ON else [*named, *arguments[end + 1 :]]
+    return target_names if program.split()[0] in PASSES_ON else [*target_names, *arguments[end + 1 :]]
 
 
 FINDINGS = {"tests": "runs_tests", "types": "runs_linters", "lint": "runs_linters", "build": "runs_builds"}
@@ -291,15 +291,19 @@ def _origins(call: Call, words: tuple[Word, ...], scene: Scene) -> Iterator[str]
     tool must not cover the tool of the same name from elsewhere, or another folder's settings and targets."""
     if scene.where:
         yield f"cd {scene.where} && "
-    before = call.words[: len(call.words) - len(words)]
-    assigned = [f"{name}={value.text}" for name, value in call.assignments] + [word.text for word in before]
-    yield from (f"{text} " for text in assigned if text.startswith(f"{SEARCHED}="))
-    for word in (*before, words[0]):
+    words_before = call.words[: len(call.words) - len(words)]
+    assigned_texts = [f"{name}={value.text}" for name, value in call.assignments] + [word.text for word in words_before]
+    yield from (f"{text} " for text in assigned_texts if text.startswith(f"{SEARCHED}="))
+    for word in (*words_before, words[0]):
         folder = posixpath.dirname(word.text)
-        top = scene.facts.folder
-        inner = posixpath.relpath(folder, top) if top and posixpath.isabs(folder) else posixpath.normpath(folder)
-        if INSTALLED.search(folder) and inner not in USUAL:
-            yield f"{inner}/"
+        top_folder = scene.facts.folder
+        inner_folder = (
+            posixpath.relpath(folder, top_folder)
+            if top_folder and posixpath.isabs(folder)
+            else posixpath.normpath(folder)
+        )
+        if INSTALLED.search(folder) and inner_folder not in USUAL:
+            yield f"{inner_folder}/"
 
 
 def undressed(call: Call, scene: Scene) -> Call:
@@ -312,17 +316,17 @@ def undressed(call: Call, scene: Scene) -> Call:
     words = _without_wrappers(call.words, scene)
     if len(words) < 2 or not _in_place(words[0], scene):
         return call
-    inner = replace(call, words=(Word(posixpath.basename(words[0].text)), *words[1:]), assignments=())
-    return inner if inner.program in LANGUAGES and not VERSION.fullmatch(words[1].text) else call
+    inner_call = replace(call, words=(Word(posixpath.basename(words[0].text)), *words[1:]), assignments=())
+    return inner_call if inner_call.program in LANGUAGES and not VERSION.fullmatch(words[1].text) else call
 
 
 def _is_plain(arguments: Sequence[Word], reader: Reader, scene: Scene) -> bool:
     """Says whether all options are known and all paths are inside the project."""
-    read = read_strictly([_long(word) for word in arguments], reader)
-    needed = reader.listed("needs")
-    if read.unknown or (needed and read.given.isdisjoint(needed)):
+    read_arguments = read_strictly([_long(word) for word in arguments], reader)
+    needed_options = reader.listed("needs")
+    if read_arguments.unknown or (needed_options and read_arguments.given.isdisjoint(needed_options)):
         return False
-    return all(_harmless_operand(word, scene) for word in (*read.operands, *read.paths))
+    return all(_harmless_operand(word, scene) for word in (*read_arguments.operands, *read_arguments.paths))
 
 
 def _name(program: Word) -> str:
@@ -378,10 +382,10 @@ def _without_wrappers(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]
     """Removes words that only say how long or from which environment a program runs. Nobody needs many of them."""
     for _ in range(MOST_WRAPPERS):
         if words and words[0].text == "env":
-            assigned = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]
-            if not all(_harmless(name, Word(value), scene) for name, _, value in assigned):
+            assignments = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]
+            if not all(_harmless(name, Word(value), scene) for name, _, value in assignments):
                 return ()
-            words = words[1 + len(assigned) :]
+            words = words[1 + len(assignments) :]
         elif wrapper := WRAPPER.match(_joined(words)):
             words = words[wrapper[0].count(" ") :]
         else:

@@ -232,13 +232,13 @@ class Reader:
 def read_table(table: str) -> dict[str, Reader]:
     readers = dict[str, Reader]()
     for line in re.sub(r"\n +", " ", table).strip().splitlines():
-        programs, spec, *cells = (cell.strip() for cell in line.split("|", 2))
+        programs, option_list, *cells = (cell.strip() for cell in line.split("|", 2))
         limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(cells).split()}
         options = dict[str, Kind]()
-        for token in spec.split():
+        for token in option_list.split():
             name, kind = (token[:-1], MARKS[token[-1]]) if token[-1] in MARKS else (token, "flag")
-            whole = name.startswith("--") or "single" in limits
-            letters = [name] if whole else "0123456789" if name == "0-9" else name
+            is_whole_name = name.startswith("--") or "single" in limits
+            letters = [name] if is_whole_name else "0123456789" if name == "0-9" else name
             options |= {name if name.startswith("--") else f"-{letter.removeprefix('-')}": kind for letter in letters}
         readers.update((program, Reader(options, limits)) for program in programs.split(", "))
     return readers

@@ -45,8 +45,8 @@ reads."""
 
 def tells_version(call: Call) -> bool:
     """Says whether the call is `python --version` or the like, and nothing else."""
-    program, known = call.words[0], VERSIONS.get(call.program)
-    if known is None or len(call.words) != 2 or call.texts[0] not in known.options:
+    program, version_reader = call.words[0], VERSIONS.get(call.program)
+    if version_reader is None or len(call.words) != 2 or call.texts[0] not in version_reader.options:
         return False
     return program.literal and program.text.islower() and posixpath.dirname(program.text) in TRUSTED_FOLDERS
 
@@ -85,65 +85,67 @@ class ReadArguments:
 
 
 def read_strictly(arguments: Sequence[Word], reader: Reader) -> ReadArguments:
-    read, waiting = ReadArguments(set(), set(), [], [], []), list(arguments)[::-1]
-    single = "single" in reader.limits
-    while waiting:
-        word = waiting.pop()
+    read_arguments, words_left = ReadArguments(set(), set(), [], [], []), list(arguments)[::-1]
+    single_dash = "single" in reader.limits
+    while words_left:
+        word = words_left.pop()
         text = word.text
-        if text == "--" and not single:
-            read.operands.extend(reversed(waiting))
+        if text == "--" and not single_dash:
+            read_arguments.operands.extend(reversed(words_left))
             break
         if not text.startswith("-") or text == "-" or "any" in reader.limits:
-            read.operands.append(word)
+            read_arguments.operands.append(word)
             continue
         names, value = [text], ""
         if text.startswith("--"):
             name, _, value = text.partition("=")
             names = [name]
-        elif not single:
+        elif not single_dash:
             names = [f"-{letter}" for letter in text[1:]]
-            last = next(
-                (place for place, name in enumerate(names) if reader.options.get(name) != "flag"), len(names) - 1
+            last_index = next(
+                (index for index, name in enumerate(names) if reader.options.get(name) != "flag"), len(names) - 1
             )
-            names, value = names[: last + 1], text[last + 2 :]
-        read.given.update(names)
-        if not read.operands:
-            read.leading.update(names)
+            names, value = names[: last_index + 1], text[last_index + 2 :]
+        read_arguments.given.update(names)
+        if not read_arguments.operands:
+            read_arguments.leading.update(names)
         kind = reader.options.get(names[-1])
         if kind is None:
-            read.unknown.append(text)
+            read_arguments.unknown.append(text)
         elif kind != "flag":
-            taken = replace(word, text=value) if value else waiting.pop() if waiting else Word("-?")
-            if taken.text.startswith("-") and not single and not NUMBER.fullmatch(taken.text):
-                read.unknown.append(f"{text} {taken.text}")
-            if kind == "off" and not taken.text.startswith(SWITCHED_OFF):
-                read.unknown.append(f"{text} {taken.text}")
+            value_word = replace(word, text=value) if value else words_left.pop() if words_left else Word("-?")
+            if value_word.text.startswith("-") and not single_dash and not NUMBER.fullmatch(value_word.text):
+                read_arguments.unknown.append(f"{text} {value_word.text}")
+            if kind == "off" and not value_word.text.startswith(SWITCHED_OFF):
+                read_arguments.unknown.append(f"{text} {value_word.text}")
             if kind == "path":
-                read.paths.append(taken)
-    return read
+                read_arguments.paths.append(value_word)
+    return read_arguments
 
 
 def _doubt_arguments(call: Call, reader: Reader, scene: Scene) -> Iterator[CommandFinding]:
-    read, limits = read_strictly(call.arguments, reader), reader.limits
-    operands = read.operands
-    for option in read.unknown:
+    read_arguments, limits = read_strictly(call.arguments, reader), reader.limits
+    operands = read_arguments.operands
+    for option in read_arguments.unknown:
         yield ask("option_unknown", program=call.program, option=option)
-    stands_in = not read.given.isdisjoint(reader.listed("instead"))
-    fed = call.piped or call.fed is not None or any(redirect.operator == "<" for redirect in call.redirects)
-    if len(operands) < int(limits.get("least", 0)) and not fed and not stands_in:
+    has_replacement = not read_arguments.given.isdisjoint(reader.listed("instead"))
+    has_input = call.piped or call.fed is not None or any(redirect.operator == "<" for redirect in call.redirects)
+    if len(operands) < int(limits.get("least", 0)) and not has_input and not has_replacement:
         yield ask("waits_for_input", program=call.program)
     if (
         ("last" in limits and operands and call.words[-1] is not operands[-1])
-        or ("listing" in limits and operands and read.leading.isdisjoint(reader.listed("listing")))
+        or ("listing" in limits and operands and read_arguments.leading.isdisjoint(reader.listed("listing")))
         or len(operands) > int(limits.get("most", len(operands)))
         or not all(re.fullmatch(limits.get("match", "(?s:.*)"), word.text) for word in operands)
     ):
         yield ask("operand_changes", program=call.program)
     if call.program in SCRIPTS and operands and not SCRIPTS[call.program](operands[0].text):
-        secret = call.program == "printenv"
-        yield ask("reads_secret", path=operands[0].text) if secret else ask("runs_code", program=call.program)
+        prints_secret = call.program == "printenv"
+        yield ask("reads_secret", path=operands[0].text) if prints_secret else ask("runs_code", program=call.program)
     if "text" not in limits:
-        yield from _doubt_files(call, operands["pattern" in limits and not stands_in :] + read.paths, scene)
+        yield from _doubt_files(
+            call, operands["pattern" in limits and not has_replacement :] + read_arguments.paths, scene
+        )
 
 
 def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[CommandFinding]:

@@ -37,28 +37,30 @@ RUNS_PROGRAMS = re.compile(
 
 def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
     """Returns `git -C x log -1` as a call of the program `git log`, and git's own options with their values."""
-    own, words = list[tuple[str, str]](), list(call.arguments)
+    git_options, words = list[tuple[str, str]](), list(call.arguments)
     while words and words[0].text.startswith("-"):
         text = words.pop(0).text
-        name, equals, value = text.partition("=")
+        name, equals_sign, value = text.partition("=")
         if text[:2] in ("-C", "-c") and not text.startswith("--"):
-            own.append((text[:2], text[2:] or (words.pop(0).text if words else "")))
+            git_options.append((text[:2], text[2:] or (words.pop(0).text if words else "")))
         else:
-            own.append((name, value if equals or name not in OWN_WITH_VALUE or not words else words.pop(0).text))
+            git_options.append(
+                (name, value if equals_sign or name not in OWN_WITH_VALUE or not words else words.pop(0).text)
+            )
     names = [words.pop(0)] if words else []
     if names and words and names[0].text in SECOND_WORDS and f"git {names[0].text} {words[0].text}" in GIT_READERS:
         names.append(words.pop(0))
     title = " ".join(("git", *(name.text for name in names)))
-    plain = all(name.literal for name in names) and call.words[0].text == "git"
-    head = Word(title, call.words[0].known and plain, call.words[0].literal and plain)
-    return replace(call, words=(head, *words)), tuple(own)
+    is_plain = all(name.literal for name in names) and call.words[0].text == "git"
+    program_word = Word(title, call.words[0].known and is_plain, call.words[0].literal and is_plain)
+    return replace(call, words=(program_word, *words)), tuple(git_options)
 
 
 def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Iterator[CommandFinding]:
     """Yields doubts about a call of git. Even reading runs programs where the repository's settings say so, once
     contents are compared."""
-    comparing = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
-    compares = comparing is None or read_options(call.arguments, "nSGUL").has(*comparing)
+    comparing_options = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
+    compares = comparing_options is None or read_options(call.arguments, "nSGUL").has(*comparing_options)
     if compares and scene.facts.git_runs_programs is None:
         yield ask("git_unchecked")
     elif compares and scene.facts.git_runs_programs:
@@ -78,9 +80,9 @@ def runs_by_git(call: Call, own: tuple[tuple[str, str], ...]) -> Iterator[str]:
     if call.program == "git config" and len(call.plain_words) > 1:
         settings.append(call.plain_words[:2])
     yield from (pair[1].removeprefix("!") for pair in settings if len(pair) == 2 and RUNS_PROGRAMS.match(pair[0]))
-    for place, text in enumerate(call.texts[:3]):
+    for index, text in enumerate(call.texts[:3]):
         if text in ("foreach", "run"):
-            yield " ".join(call.texts[place + 1 :]).removeprefix("--recursive")
+            yield " ".join(call.texts[index + 1 :]).removeprefix("--recursive")
 
 
 def throws_away(call: Call, _: Scene) -> Iterator[CommandFinding]:
@@ -158,14 +160,14 @@ def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
     if any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts):
         return
     words = [text for text in call.texts if SUBCOMMAND.match(text)][:MOST_WORDS]
-    destroying = TAKING_AWAY | names(OF_THEIR_OWN.get(call.program, ""))
+    destroying_words = TAKING_AWAY | names(OF_THEIR_OWN.get(call.program, ""))
     if not is_service:
         # For a program that is not in any list, only plain words right after its name count.
         words = words[:2] if call.program not in LOCAL and words[:1] == list(call.texts[:1]) else []
-        destroying = DESTROYING
+        destroying_words = DESTROYING
     for word in (call.program, *words) if is_service else words:
         parts = {part.lower() for part in PARTS.split(word)} | {word.lower()}
-        if parts & destroying:
+        if parts & destroying_words:
             yield danger("service_destroys", program=call.program, action=word)
             return
         if is_service and parts & CHANGES and not KEEPS_SECRETS.isdisjoint(words):
@@ -270,11 +272,11 @@ def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
     """Judges a file that looks like a secret and is sent to another machine."""
     options = read_options(call.arguments, REQUEST_VALUES.get(call.program, ""), UPLOADS)
-    sent = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
-    sent += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
-    if any(is_secret(text) for before in call.piped for text in before.texts):
+    sent_texts = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
+    sent_texts += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]
+    if any(is_secret(text) for piped_call in call.piped for text in piped_call.texts):
         yield danger("sends_secret", path="")
-    for path in (piece for text in sent if "://" not in text or "$" in text for piece in PIECES.split(text)):
+    for path in (piece for text in sent_texts if "://" not in text or "$" in text for piece in PIECES.split(text)):
         if is_secret(path):
             yield danger("sends_secret", path=path)
 

@@ -90,22 +90,22 @@ class Report:
         """Returns the verdict with its reasons: dangers first, and those that say little last."""
         dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
         doubts = [finding for finding in self.findings if finding.verdict == "ask"]
-        clearest: dict[str, int] = {}
+        least_vague: dict[str, int] = {}
         for doubt in doubts:
             program = dict(doubt.values).get("program", "")
-            clearest[program] = min(VAGUE.get(doubt.key, 0), clearest.get(program, 2))
+            least_vague[program] = min(VAGUE.get(doubt.key, 0), least_vague.get(program, 2))
         doubts = [
-            doubt for doubt in doubts if VAGUE.get(doubt.key, 0) <= clearest[dict(doubt.values).get("program", "")]
+            doubt for doubt in doubts if VAGUE.get(doubt.key, 0) <= least_vague[dict(doubt.values).get("program", "")]
         ]
         if any(finding.key in RUNS_TEXT for finding in doubts):
             doubts = [finding for finding in doubts if finding.key != "harm.fed_text"]
         doubts.sort(key=lambda finding: finding.key in GENERAL)
-        chosen = (dangers + doubts)[:MOST_REASONS]
-        reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen)
-        runs = [
+        chosen_findings = (dangers + doubts)[:MOST_REASONS]
+        reasons = tuple(Phrase(key=finding.key, values=dict(finding.values)) for finding in chosen_findings)
+        tool_runs = [
             ProjectTool(RUNS_TOOL.get(finding.key, ""), dict(finding.values).get("program", ""))
             for finding in self.findings
         ]
-        tools = tuple(runs) if all(run.kind for run in runs) else ()
+        tools = tuple(tool_runs) if all(run.kind for run in tool_runs) else ()
         leaves = self.leaves or any(finding.key in LEAVES for finding in self.findings)
         return CommandVerdict("dangerous" if dangers else "ask" if doubts else "safe", reasons, tools, leaves)

@@ -18,8 +18,8 @@ def names(text: str) -> frozenset[str]:
 def program_name(word: str) -> str:
     """Returns the program's name without its folder and version; on some disks `RM` is `rm`."""
     name = posixpath.basename(word.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
-    versioned = VERSIONED.match(name)
-    return versioned[1] if versioned else name
+    version_match = VERSIONED.match(name)
+    return version_match[1] if version_match else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ class Call:
         pipe."""
         if self.fed is not None or not self.piped:
             return self.fed
-        before = self.piped[-1]
-        if before.program == "cat" and not before.arguments:
-            return before.input_text
-        if before.program in ("echo", "printf"):
-            return " ".join(text for text in before.texts if not ECHO_OPTION.match(text))
+        piped_call = self.piped[-1]
+        if piped_call.program == "cat" and not piped_call.arguments:
+            return piped_call.input_text
+        if piped_call.program in ("echo", "printf"):
+            return " ".join(text for text in piped_call.texts if not ECHO_OPTION.match(text))
         return None
 
     def running(self, words: tuple[Word, ...]) -> "Call":
@@ -125,26 +125,29 @@ def read_options(words: Iterable[Word], with_value: str = "", long_with_value: I
     """Reads options from words. `with_value` holds the letters of short options that take a value, attached or as the
     next word."""
     options, operands = list[tuple[str, Word | None]](), list[Word]()
-    waiting, long_names = list(words)[::-1], frozenset(long_with_value)
-    while waiting:
-        word = waiting.pop()
+    words_left, long_names = list(words)[::-1], frozenset(long_with_value)
+    while words_left:
+        word = words_left.pop()
         text = word.text
         if text == "--":
-            operands.extend(reversed(waiting))
+            operands.extend(reversed(words_left))
             break
         if not text.startswith("-") or text == "-":
             operands.append(word)
         elif text.startswith("--"):
-            name, equals, value = text.partition("=")
-            attached = replace(word, text=value) if equals else None
-            options.append((name, attached or (waiting.pop() if name in long_names and waiting else None)))
+            name, equals_sign, value = text.partition("=")
+            attached_word = replace(word, text=value) if equals_sign else None
+            options.append((name, attached_word or (words_left.pop() if name in long_names and words_left else None)))
         else:
-            place = next((place for place, letter in enumerate(text) if place and letter in with_value), len(text))
-            options.extend((f"-{letter}", None) for letter in text[1:place])
-            if place < len(text):
-                attached_value = replace(word, text=text[place + 1 :])
+            index = next((index for index, letter in enumerate(text) if index and letter in with_value), len(text))
+            options.extend((f"-{letter}", None) for letter in text[1:index])
+            if index < len(text):
+                attached_value = replace(word, text=text[index + 1 :])
                 options.append(
-                    (f"-{text[place]}", attached_value if attached_value.text else waiting.pop() if waiting else None)
+                    (
+                        f"-{text[index]}",
+                        attached_value if attached_value.text else words_left.pop() if words_left else None,
+                    )
                 )
     return Options(tuple(options), tuple(operands))
 
@@ -186,8 +189,8 @@ class Behind:
 def _read_table() -> dict[str, tuple[str, list[str]]]:
     rows = dict[str, tuple[str, list[str]]]()
     for line in re.sub(r"\n +", " ", TABLE).strip().splitlines():
-        doubt, programs, *first = line.split("|")
-        rows.update((program, (doubt.strip(), " ".join(first).split())) for program in programs.split())
+        doubt, programs, *first_words = line.split("|")
+        rows.update((program, (doubt.strip(), " ".join(first_words).split())) for program in programs.split())
     return rows
 
 
@@ -199,20 +202,20 @@ def look_behind(call: Call, known: Container[str]) -> Behind | None:
     apart: the search ends at a known program."""
     if call.program not in WRAPPERS or (call.program == "command" and call.texts[:1] in (("-v",), ("-V",))):
         return None
-    doubt, first = WRAPPERS[call.program]
+    doubt, first_words = WRAPPERS[call.program]
     words = call.arguments
-    if first:
-        place = next((place for place, text in enumerate(call.texts[:3]) if text in first), None)
-        if place is None:
+    if first_words:
+        index = next((index for index, text in enumerate(call.texts[:3]) if text in first_words), None)
+        if index is None:
             return None
-        words = words[place + 1 :]
-    added = (UNKNOWN,) if doubt == "at_run_time" else ()
-    guess, texts = (), list[str]()
-    for place, word in enumerate(words):
+        words = words[index + 1 :]
+    added_words = (UNKNOWN,) if doubt == "at_run_time" else ()
+    guessed_words, texts = (), list[str]()
+    for index, word in enumerate(words):
         if " " in word.text.strip():
             texts.append(word.text.removeprefix("-S").removeprefix("--split-string="))
         elif not NOT_A_PROGRAM.match(word.text):
-            guess = guess or words[place:] + added
+            guessed_words = guessed_words or words[index:] + added_words
             if not word.text.isupper() and Call((word,)).program in known:
-                return Behind(doubt, words[place:] + added, True, tuple(texts))
-    return Behind(doubt, guess, False, tuple(texts))
+                return Behind(doubt, words[index:] + added_words, True, tuple(texts))
+    return Behind(doubt, guessed_words, False, tuple(texts))

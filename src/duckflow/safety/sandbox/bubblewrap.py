@@ -51,11 +51,11 @@ class Bubblewrap(Sandbox):
         """The packs that were guarded last. A sandbox that reaches other places shares this list."""
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        logins = secrets or network
+        shows_logins = secrets or network
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
         git_places = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
-        before = git_places.traces()
+        traces_before = git_places.traces()
         own_objects(self.paths.folder, git_places.git_folders)
         packs = Packs(self.paths.folder, git_places.git_folders)
         if writes_folder:
@@ -66,12 +66,12 @@ class Bubblewrap(Sandbox):
             if not secrets:
                 mounts.cover(self.paths.covered())
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
-            if not logins:
+            if not shows_logins:
                 mounts.hide_logins(self._git_settings())
                 mounts.guard(shared_packages(self.paths.folder) if writes_folder else ())
-            info, tell = os.pipe()
-            os.set_blocking(info, False)
-            mounts.fds += [tell, rules := self._rules(network)]
+            info_read, info_write = os.pipe()
+            os.set_blocking(info_read, False)
+            mounts.fds += [info_write, rules := self._rules(network)]
         except NotADirectoryError as problem:
             close_all(mounts.fds)
             name = shown(str(problem))
@@ -82,7 +82,7 @@ class Bubblewrap(Sandbox):
         argv = (
             *(self._program, *APART, *(["--share-net"] if network else [])),
             *mounts.arguments(),
-            *("--chdir", str(launch.folder), "--seccomp", str(rules), "--info-fd", str(tell), "--", *launch.argv),
+            *("--chdir", str(launch.folder), "--seccomp", str(rules), "--info-fd", str(info_write), "--", *launch.argv),
         )
         return replace(
             launch,
@@ -90,8 +90,8 @@ class Bubblewrap(Sandbox):
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, "/tmp"),
             fds=(*launch.fds, *mounts.fds),
-            meddled=lambda: git_places.meddled(before, self.paths.folder) + self._forged(packs),
-            info=info,
+            meddled=lambda: git_places.meddled(traces_before, self.paths.folder) + self._forged(packs),
+            info=info_read,
         )
 
     def close(self) -> None:
@@ -133,29 +133,32 @@ class Mounts:
     def lay(self, shared_memory: int) -> None:
         """Lays out the file system of every command. `shared_memory` is the size of /dev/shm, 0 where it cannot be
         limited."""
-        scratch, nothing = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
+        scratch, empty_folder = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
         folder = self._paths.folder
         self._at = {
             # It is read-only, since root needs no powers to write root's files in it, and by them it could command the
             # kernel. The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
-            Path("/proc"): ("--proc", "/proc", "--ro-bind", str(nothing), "/proc/1", "--remount-ro", "/proc"),
+            Path("/proc"): ("--proc", "/proc", "--ro-bind", str(empty_folder), "/proc/1", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         self._at |= {path: ("--symlink", str(path.readlink()), str(path)) for path in self._paths.system_links()}
         system, home = self._paths.system(), self._paths.home
-        opened = [path for path in self._paths.opened() if not _lies_in((folder, *system), path)]
-        self._seen = (folder, *system, *opened, *self._writable, *self._paths.readable)
+        opened_paths = [path for path in self._paths.opened() if not _lies_in((folder, *system), path)]
+        self._seen = (folder, *system, *opened_paths, *self._writable, *self._paths.readable)
         if home.is_dir() and not _lies_in(self._seen, home):
             self._at[home] = ("--tmpfs", str(home))
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system, *opened)}
-        hidden = [path for path in self._paths.hidden() if _lies_in(self._seen, path)]
-        self._hidden = frozenset(hidden)
-        for path in hidden:
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system, *opened_paths)}
+        hidden_paths = [path for path in self._paths.hidden() if _lies_in(self._seen, path)]
+        self._hidden = frozenset(hidden_paths)
+        for path in hidden_paths:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
-        self._at |= {place: ("--bind", str(own), str(place)) for own, place in self._paths.stand_ins}
+        self._at |= {
+            covered_path: ("--bind", str(stand_in), str(covered_path))
+            for stand_in, covered_path in self._paths.stand_ins
+        }
         self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
         for path in self._paths.readable:
             if folder not in path.parents:
@@ -163,7 +166,7 @@ class Mounts:
                 continue
             with contextlib.suppress(FileNotFoundError):
                 self._mount("--ro-bind-fd", path, hold(folder, path))
-        for path in hidden:
+        for path in hidden_paths:
             self._pin_above(path)
 
     def cover(self, covered: CoveredSecrets) -> None:
@@ -177,15 +180,15 @@ class Mounts:
                 count=MOST_FILES,
             )
         scratch = self._paths.scratch
-        for path, addable, held in covered.secrets:
+        for path, is_addable, is_held in covered.secrets:
             if not _lies_in(self._seen, path) or not self._hidden.isdisjoint((path, *path.parents)):
                 continue
             try:
-                if held:
+                if is_held:
                     self._pin_above(path)
                 else:
                     self._refuse_links(path)
-                cover = scratch.empty_folder if path.is_dir() else scratch.locked if addable else scratch.empty
+                cover = scratch.empty_folder if path.is_dir() else scratch.locked if is_addable else scratch.empty
                 self._at[path] = ("--ro-bind", str(cover), str(path))
             except FileNotFoundError:
                 continue
@@ -208,44 +211,47 @@ class Mounts:
                     self._hide(path, folder=path.name == "hooks")
 
     def arguments(self) -> list[str]:
-        places = sorted(self._at, key=str)
-        mounts = [word for path in places for word in self._at[path]]
+        mounted_paths = sorted(self._at, key=str)
+        mounts = [word for path in mounted_paths for word in self._at[path]]
         # These come last, since mounting in them makes folders there. Files in memory take it from everybody.
-        in_memory = [path for path in places if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
+        memory_paths = [path for path in mounted_paths if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         root = [] if Path("/") in self._at else [Path("/")]
-        return mounts + [word for path in (*in_memory, *root) for word in ("--remount-ro", str(path))]
+        return mounts + [word for path in (*memory_paths, *root) for word in ("--remount-ro", str(path))]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
-        inside = (self._paths.folder, *self._writable, *self._paths.readable)
-        if any(inner.is_relative_to(path) for inner in inside):
+        visible_paths = (self._paths.folder, *self._writable, *self._paths.readable)
+        if any(visible_path.is_relative_to(path) for visible_path in visible_paths):
             # Places inside it must be mounted on it.
             self._at[path] = ("--tmpfs", str(path))
         else:
-            empty = scratch.empty_folder if folder or path.is_dir() else scratch.empty
-            self._at[path] = ("--ro-bind", str(empty), str(path))
+            empty_path = scratch.empty_folder if folder or path.is_dir() else scratch.empty
+            self._at[path] = ("--ro-bind", str(empty_path), str(path))
 
     def _refuse_links(self, path: Path) -> None:
         """Refuses a path with a link in it: a mount follows links in the name of its place, even out of the sandbox."""
-        for top in self._writable:
-            if path.is_relative_to(top):
-                os.close(hold(top, path))
+        for writable_folder in self._writable:
+            if path.is_relative_to(writable_folder):
+                os.close(hold(writable_folder, path))
 
     def _pin_above(self, path: Path) -> None:
         if path.parent in self._pinned:
             return
-        for top in self._writable:
-            for folder in between(top, path):
+        for writable_folder in self._writable:
+            for folder in between(writable_folder, path):
                 if folder not in self._at:
                     self._by_handle("--bind-fd", folder)
         self._pinned.add(path.parent)
 
     def _by_handle(self, option: str, path: Path) -> None:
-        above = self._handles.get(path.parent)
-        if above is None:
-            handle = hold(next(top for top in self._writable if path.is_relative_to(top)), path)
+        parent_handle = self._handles.get(path.parent)
+        if parent_handle is None:
+            handle = hold(
+                next(writable_folder for writable_folder in self._writable if path.is_relative_to(writable_folder)),
+                path,
+            )
         else:
-            handle = os.open(path.name, HOLD, dir_fd=above)
+            handle = os.open(path.name, HOLD, dir_fd=parent_handle)
         self._mount(option, path, handle)
 
     def _mount(self, option: str, path: Path, handle: int) -> None:

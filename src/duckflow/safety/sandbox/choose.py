@@ -41,10 +41,10 @@ def choose(
         seatbelt = Seatbelt(paths)
         problem = failure(seatbelt) if Path(PROGRAM).exists() else f"{PROGRAM}?"
         return Unconfined(paths, say("sandbox.none_broken", reason=problem)) if problem else seatbelt
-    known = machine()
-    if sys.platform != "linux" or known is None:
+    machine_facts = machine()
+    if sys.platform != "linux" or machine_facts is None:
         return Unconfined(paths, say("sandbox.none_here"))
-    return _on_linux(paths, known)
+    return _on_linux(paths, machine_facts)
 
 
 def contained_machine(folder: Path, settings: SandboxSettings) -> Sandbox:
@@ -61,7 +61,7 @@ def failure(sandbox: Sandbox) -> str:
     except OSError as problem:
         return str(problem)
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             launch.argv,
             pass_fds=launch.fds,
             stdin=subprocess.DEVNULL,
@@ -76,25 +76,25 @@ def failure(sandbox: Sandbox) -> str:
         return str(problem)
     finally:
         launch.close()
-    if done.returncode == 0:
+    if result.returncode == 0:
         return ""
-    return done.stderr.decode(errors="replace").strip()[:200] or f"exit code {done.returncode}"
+    return result.stderr.decode(errors="replace").strip()[:200] or f"exit code {result.returncode}"
 
 
 def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
-    wanted = paths.settings.kind
+    wanted_kind = paths.settings.kind
     problem = NOT_INSTALLED
-    if wanted != "landlock" and (program := find_program("bwrap", paths.folder)):
+    if wanted_kind != "landlock" and (program := find_program("bwrap", paths.folder)):
         from duckflow.safety.sandbox.bubblewrap import Bubblewrap
 
         for sizes in (True, False):
             problem = failure(bubblewrap := Bubblewrap(program, known, paths, sizes))
             if not problem:
                 return bubblewrap
-    if wanted != "bubblewrap" and (landlock := _landlock(paths, known, _second_best(wanted, problem))):
+    if wanted_kind != "bubblewrap" and (landlock := _landlock(paths, known, _second_best(wanted_kind, problem))):
         return landlock
-    missing = problem == NOT_INSTALLED
-    return Unconfined(paths, say("sandbox.none_missing") if missing else say("sandbox.none_broken", reason=problem))
+    is_missing = problem == NOT_INSTALLED
+    return Unconfined(paths, say("sandbox.none_missing") if is_missing else say("sandbox.none_broken", reason=problem))
 
 
 def _landlock(paths: SandboxPaths, known: Machine, says: Phrase) -> Sandbox | None:
@@ -102,8 +102,8 @@ def _landlock(paths: SandboxPaths, known: Machine, says: Phrase) -> Sandbox | No
 
     kernel = version()
     # Some kernels claim the version that brought scopes without having them.
-    for tried in dict.fromkeys((kernel, min(kernel, SCOPES_SINCE - 1))):
-        if tried >= OLDEST and not failure(landlock := Landlock(tried, known, paths, says)):
+    for kernel_version in dict.fromkeys((kernel, min(kernel, SCOPES_SINCE - 1))):
+        if kernel_version >= OLDEST and not failure(landlock := Landlock(kernel_version, known, paths, says)):
             return landlock
     return None
 

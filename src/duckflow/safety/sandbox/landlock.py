@@ -60,8 +60,8 @@ class Landlock(Sandbox):
         settings = self.paths.settings
         network = network or settings.network
         git_places = repositories(self.paths.folder)
-        before = git_places.traces()
-        restricted = on_lifeline(
+        traces_before = git_places.traces()
+        restricted_launch = on_lifeline(
             launch,
             handled=self._handled(),
             rules=tuple(self._rules(writes)),
@@ -74,10 +74,10 @@ class Landlock(Sandbox):
             ),
         )
         return replace(
-            restricted,
+            restricted_launch,
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: git_places.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(traces_before, self.paths.folder),
         )
 
     def _handled(self) -> tuple[int, int, int]:
@@ -86,34 +86,34 @@ class Landlock(Sandbox):
         return (ALL | device_control, 0, scopes)
 
     def _rules(self, writes: bool) -> Iterator[Rule]:
-        handled = self._handled()[0]
+        handled_rights = self._handled()[0]
         yield READ_DIR, "/"
-        hidden = frozenset(self.paths.hidden())
+        hidden_paths = frozenset(self.paths.hidden())
         folders = self.paths.writable() if writes else ()
-        places = (*self.paths.system(), PROCESSES, *self.paths.opened(), self.paths.folder)
-        seen = ((READ, path) for path in places)
-        for rights, path in (*seen, *((WRITE, folder) for folder in folders)):
-            if any(place.is_relative_to(path) and place != path for place in hidden):
-                yield from _beside(hidden, path, rights)
+        readable_paths = (*self.paths.system(), PROCESSES, *self.paths.opened(), self.paths.folder)
+        read_rules = ((READ, path) for path in readable_paths)
+        for rights, path in (*read_rules, *((WRITE, folder) for folder in folders)):
+            if any(hidden_path.is_relative_to(path) and hidden_path != path for hidden_path in hidden_paths):
+                yield from _beside(hidden_paths, path, rights)
             else:
                 yield rights if path.is_dir() else rights & OF_A_FILE, str(path)
         for path in self.paths.readable:
             yield (READ if path.is_dir() else READ & OF_A_FILE), str(path)
         yield WRITE, str(self.paths.scratch.folder)
         for name in DEVICES:
-            yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled, f"/dev/{name}"
+            yield (WRITE_FILE | READ_FILE | IOCTL_DEV) & handled_rights, f"/dev/{name}"
 
 
 def _beside(hidden: frozenset[Path], folder: Path, rights: int) -> Iterator[Rule]:
     """Yields rules for everything beside the hidden places. Links are left out, because their targets have their own
     place."""
-    ways = {parent for path in hidden for parent in path.parents}
-    waiting = [folder]
-    while waiting:
-        for entry in _entries(waiting.pop()):
+    parents = {parent for path in hidden for parent in path.parents}
+    waiting_folders = [folder]
+    while waiting_folders:
+        for entry in _entries(waiting_folders.pop()):
             path = Path(entry.path)
-            if path in ways and path not in hidden:
-                waiting.append(path)
+            if path in parents and path not in hidden:
+                waiting_folders.append(path)
             elif path not in hidden and not entry.is_symlink():
                 yield rights if entry.is_dir(follow_symlinks=False) else rights & OF_A_FILE, entry.path
 

@@ -57,22 +57,24 @@ class Packs:
     def forged(self, confine: Confine, scratch: Path) -> list[Path]:
         """Returns the packs whose list of contents was wrong, and so could pass other contents off as old ones, or is
         gone. The list is made anew; without one the pack is out of use."""
-        wrong: list[Path] = []
-        for folder, before in self._there.items():
-            now = _entries(folder)
-            lists = {name for name in now if name.endswith(".idx") and now[name] != before.get(name)}
-            lists |= {_list_of(name) for name in before if name.endswith(".pack")} - now.keys()
-            for name in sorted(lists):
+        forged_paths: list[Path] = []
+        for folder, entries_before in self._there.items():
+            entries_now = _entries(folder)
+            index_names = {
+                name for name in entries_now if name.endswith(".idx") and entries_now[name] != entries_before.get(name)
+            }
+            index_names |= {_list_of(name) for name in entries_before if name.endswith(".pack")} - entries_now.keys()
+            for name in sorted(index_names):
                 with contextlib.suppress(OSError), self._entered(folder) as handle:
-                    right = _index(confine, scratch, folder / name)
-                    if name not in now or right != _read(handle, name):
-                        wrong.append(folder / name)
-                        _replace(handle, name, right)
-        return wrong
+                    right_index = _index(confine, scratch, folder / name)
+                    if name not in entries_now or right_index != _read(handle, name):
+                        forged_paths.append(folder / name)
+                        _replace(handle, name, right_index)
+        return forged_paths
 
     def _keep(self, folder: Path, names: Iterable[str]) -> None:
-        missing = [name[: -len(".pack")] + ".keep" for name in names if name.endswith(".pack")]
-        for name in [name for name in missing if name not in names]:
+        keep_names = [name[: -len(".pack")] + ".keep" for name in names if name.endswith(".pack")]
+        for name in [name for name in keep_names if name not in names]:
             with contextlib.suppress(OSError), self._entered(folder) as handle:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
                 file = os.open(name, flags, 0o600, dir_fd=handle)
@@ -94,8 +96,8 @@ def own_objects(top: Path, git_folders: Iterable[Path]) -> None:
     for objects in (folder / "objects" for folder in git_folders):
         with contextlib.suppress(OSError):
             for name in os.listdir(objects):
-                about = (objects / name).lstat()
-                if stat.S_ISDIR(about.st_mode) and about.st_ctime_ns != _owned.get(objects / name):
+                folder_stat = (objects / name).lstat()
+                if stat.S_ISDIR(folder_stat.st_mode) and folder_stat.st_ctime_ns != _owned.get(objects / name):
                     with _held(top, objects / name) as handle:
                         _own_files(handle)
                         _owned[objects / name] = os.fstat(handle).st_ctime_ns
@@ -109,14 +111,16 @@ COPY = ".own"
 def _own_files(folder: int) -> None:
     with os.scandir(folder) as entries:
         files = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if entry.is_file()]
-    for name, about in files:
-        if about.st_nlink > 1 and stat.S_ISREG(about.st_mode) and not name.endswith(".pack"):
+    for name, file_stat in files:
+        if file_stat.st_nlink > 1 and stat.S_ISREG(file_stat.st_mode) and not name.endswith(".pack"):
             data = _read(folder, name)
             copy = os.open(f"{name}{COPY}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
             with os.fdopen(copy, "wb") as file:
                 file.write(data)
-                os.fchmod(copy, stat.S_IMODE(about.st_mode))
-            os.utime(f"{name}{COPY}", ns=(about.st_atime_ns, about.st_mtime_ns), dir_fd=folder, follow_symlinks=False)
+                os.fchmod(copy, stat.S_IMODE(file_stat.st_mode))
+            os.utime(
+                f"{name}{COPY}", ns=(file_stat.st_atime_ns, file_stat.st_mtime_ns), dir_fd=folder, follow_symlinks=False
+            )
             os.rename(f"{name}{COPY}", name, src_dir_fd=folder, dst_dir_fd=folder)
 
 
@@ -158,8 +162,8 @@ def _list_of(pack: str) -> str:
 
 def _read(folder: int, name: str) -> bytes:
     file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    with os.fdopen(file, "rb") as opened:
-        return opened.read()
+    with os.fdopen(file, "rb") as open_file:
+        return open_file.read()
 
 
 def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
@@ -168,29 +172,29 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
     digest = "sha256" if len(index.stem.removeprefix("pack-")) > 40 else "sha1"
     pack, one_file = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")
     command = ["git", *one_file, "index-pack", f"--object-format={digest}", "-o", f"/tmp/{name}", pack]
-    begun = confine(Launch(command, index.parent, {"PATH": os.defpath, "GIT_DIR": "/nowhere"}))
+    launch = confine(Launch(command, index.parent, {"PATH": os.defpath, "GIT_DIR": "/nowhere"}))
     try:
-        done = subprocess.run(
-            begun.argv,
-            pass_fds=begun.fds,
+        result = subprocess.run(
+            launch.argv,
+            pass_fds=launch.fds,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env=begun.environment,
+            env=launch.environment,
             timeout=CHECK_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired as problem:
         raise TimeoutError(str(index)) from problem
     finally:
-        begun.close()
-    if done.returncode:
+        launch.close()
+    if result.returncode:
         return None
-    made = scratch / name
+    new_index = scratch / name
     try:
-        return read_plain(made, LARGEST_LIST, follow=False)
+        return read_plain(new_index, LARGEST_LIST, follow=False)
     finally:
-        made.unlink(missing_ok=True)
+        new_index.unlink(missing_ok=True)
 
 
 def _replace(folder: int, name: str, content: bytes | None) -> None:
@@ -199,5 +203,5 @@ def _replace(folder: int, name: str, content: bytes | None) -> None:
         os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
     if content is not None:
         file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=folder)
-        with os.fdopen(file, "wb") as opened:
-            opened.write(content)
+        with os.fdopen(file, "wb") as open_file:
+            open_file.write(content)

@@ -29,10 +29,10 @@ class Scratch:
     """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
     def __init__(self) -> None:
-        made = Path(tempfile.mkdtemp(prefix="new-")).resolve()
-        self._lock = hold_lock(made / LOCK, os.O_CREAT)
+        new_folder = Path(tempfile.mkdtemp(prefix="new-")).resolve()
+        self._lock = hold_lock(new_folder / LOCK, os.O_CREAT)
         # It gets its name only now: under this name others could sweep it away before it was locked.
-        self.top = made.rename(made.with_name(PREFIX + made.name.removeprefix("new-")))
+        self.top = new_folder.rename(new_folder.with_name(PREFIX + new_folder.name.removeprefix("new-")))
         self.folder = self.top / "tmp"
         self.folder.mkdir(mode=0o700)
         self.empty = self.top / "empty"
@@ -60,16 +60,16 @@ class Scratch:
 def sweep_scratch() -> int:
     """Removes the folders of sessions that were killed, and returns their number. The system lets go of a dead
     process's lock, so a folder whose lock is free belongs to nobody."""
-    swept = 0
-    for top in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    count = 0
+    for scratch_folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            if top.is_symlink() or top.lstat().st_uid != os.getuid():
+            if scratch_folder.is_symlink() or scratch_folder.lstat().st_uid != os.getuid():
                 continue
-            lock = hold_lock(top / LOCK)
-            shutil.rmtree(top, ignore_errors=True)
+            lock = hold_lock(scratch_folder / LOCK)
+            shutil.rmtree(scratch_folder, ignore_errors=True)
             os.close(lock)
-            swept += 1
-    return swept
+            count += 1
+    return count
 
 
 def _remove(top: str, lock: int) -> None:
@@ -115,7 +115,11 @@ class GitPlaces(NamedTuple):
     def parts(self, writable: Sequence[Path]) -> list[Path]:
         """Returns git's own files that do not lie in these folders. Links are left out, because they lead to files that
         are not git's."""
-        folders = [folder for folder in self.folders if not any(folder.is_relative_to(place) for place in writable)]
+        folders = [
+            folder
+            for folder in self.folders
+            if not any(folder.is_relative_to(writable_folder) for writable_folder in writable)
+        ]
         paths = [folder / name for folder in folders for name in GIT_PARTS]
         paths += [path for folder in folders for path in folder.glob("sharedindex.*")]
         return [path for path in paths if os.path.realpath(path) == str(path)]
@@ -149,19 +153,23 @@ class SandboxPaths:
 
     def writable(self) -> tuple[Path, ...]:
         """Returns the work folder and the folders that the settings add to it, as far as they exist."""
-        added = as_first_seen(str(self._place(name)) for name in self.settings.writable)
-        return (*((self.folder,) if self.folder_writable else ()), *map(Path, added))
+        added_paths = as_first_seen(str(self._place(name)) for name in self.settings.writable)
+        return (*((self.folder,) if self.folder_writable else ()), *map(Path, added_paths))
 
     def hidden(self) -> tuple[Path, ...]:
         """Returns the real paths of places that must not be read, outermost only; those that this user cannot read
         anyway are left out."""
-        shown = {str(self._place(name)) for name in self.settings.shown}
+        shown_paths = {str(self._place(name)) for name in self.settings.shown}
         # These are texts, because most of them do not exist, and a command waits for this.
-        named = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
-        wanted = [path for path in named if path not in shown]
-        wanted += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
-        wanted += [path for place in PROGRAMS_IN_HOME for path in _secret_entries(f"{self.home}/{place}", shown)]
-        return outermost(os.path.realpath(path) for path in wanted if os.access(path, os.R_OK))
+        secret_paths = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
+        hidden_paths = [path for path in secret_paths if path not in shown_paths]
+        hidden_paths += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
+        hidden_paths += [
+            path
+            for program_folder in PROGRAMS_IN_HOME
+            for path in _secret_entries(f"{self.home}/{program_folder}", shown_paths)
+        ]
+        return outermost(os.path.realpath(path) for path in hidden_paths if os.access(path, os.R_OK))
 
     def system(self) -> tuple[Path, ...]:
         """Returns the real paths of the system's own files, which every command may read."""
@@ -177,23 +185,34 @@ class SandboxPaths:
         """Returns the places that commands see all the same: tools in the home folder, places where programs are found,
         the repository around the work folder, and places that the settings name. A repository that holds a whole home
         shows only git's files."""
-        shown = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
+        shown_paths = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
         repository = self.git.parts(self.writable())
-        top = around(self.folder)
-        if top == self.git.top and not holds_home(top, self.home):
-            repository.append(top)
-        wanted = [*map(str, shown), *(f"{self.home}/{name}" for name in TOOLS_IN_HOME), *map(str, repository)]
-        wanted += [path for name in SETTINGS_IN_HOME if not _holds_login(path := f"{self.home}/{name}")]
-        wanted += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
-        return outermost(as_first_seen(wanted))
+        top_folder = around(self.folder)
+        if top_folder == self.git.top and not holds_home(top_folder, self.home):
+            repository.append(top_folder)
+        opened_paths = [
+            *map(str, shown_paths),
+            *(f"{self.home}/{name}" for name in TOOLS_IN_HOME),
+            *map(str, repository),
+        ]
+        opened_paths += [path for name in SETTINGS_IN_HOME if not _holds_login(path := f"{self.home}/{name}")]
+        opened_paths += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
+        return outermost(as_first_seen(opened_paths))
 
     def covered(self) -> CoveredSecrets:
         """Returns the secret files of the work folder, of the repository around it and of the added folders. No command
         gets to see them unless the user says so."""
-        shown = {self._place(name) for name in self.settings.shown}
-        indexed = [secret_index(top).covered(self.record) for top in (around(self.folder), *self.added)]
-        secrets = tuple(secret for each in indexed for secret in each.secrets if secret.path not in shown)
-        return CoveredSecrets(secrets, all(each.whole for each in indexed))
+        shown_paths = {self._place(name) for name in self.settings.shown}
+        secrets_by_folder = [
+            secret_index(top_folder).covered(self.record) for top_folder in (around(self.folder), *self.added)
+        ]
+        secrets = tuple(
+            secret
+            for found_secrets in secrets_by_folder
+            for secret in found_secrets.secrets
+            if secret.path not in shown_paths
+        )
+        return CoveredSecrets(secrets, all(found_secrets.whole for found_secrets in secrets_by_folder))
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
@@ -203,9 +222,9 @@ def as_first_seen(paths: Iterable[str]) -> Iterator[str]:
     """Yields the places that these paths led to before any command ran, as far as they exist. A path that leads
     elsewhere since then is left out: a command may have put a link to anywhere in its place."""
     for path in paths:
-        real = _real(path)
-        if os.access(real, os.R_OK) and os.path.realpath(real) == real:
-            yield real
+        real_path = _real(path)
+        if os.access(real_path, os.R_OK) and os.path.realpath(real_path) == real_path:
+            yield real_path
 
 
 @lru_cache(4096)
@@ -232,8 +251,8 @@ def _secret_entries(place: str, shown: Container[str]) -> list[str]:
 def _holds_login(path: str) -> bool:
     """Says whether a file of settings holds a password or a token, or cannot be read."""
     try:
-        about = Path(path).stat()
-        return stat.S_ISREG(about.st_mode) and _names_login(path, about.st_ino, about.st_mtime_ns)
+        file_stat = Path(path).stat()
+        return stat.S_ISREG(file_stat.st_mode) and _names_login(path, file_stat.st_ino, file_stat.st_mtime_ns)
     except FileNotFoundError:
         return False
     except OSError:
@@ -255,8 +274,8 @@ def without_logins(settings: Path) -> str | None:
         text = read_plain(settings, LARGEST_SETTINGS).decode("utf-8", "surrogateescape")
     except (OSError, ValueError):
         return None
-    clean = LOGIN_LINE.sub(r"\1", LOGIN_IN_ADDRESS.sub("://", text))
-    return clean if clean != text else None
+    clean_text = LOGIN_LINE.sub(r"\1", LOGIN_IN_ADDRESS.sub("://", text))
+    return clean_text if clean_text != text else None
 
 
 @lru_cache(4)
@@ -265,34 +284,38 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
     beside `bin`; `~/.local` and `~/.cargo` keep logins there, too. The places are looked for only once, because a
     command waits for this. A link in the work folder opens a place elsewhere only where that is a toolchain: an earlier
     command may have made the link."""
-    places: dict[str, None] = {}
+    program_folders: dict[str, None] = {}
     # Other lists say which parts of these are shown.
-    listed = {above for name in TOOLS_IN_HOME for above in (home / name).parents}
+    tool_parents = {parent for name in TOOLS_IN_HOME for parent in (home / name).parents}
     for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
-            real = Path(os.path.realpath(program))
-            place = real if program == entry else real.parent
-            if place.name == "bin" and len(place.parts) > 3 and place.parent not in listed:
-                place = place.parent
-            brought = Path(program).is_relative_to(folder) and not place.is_relative_to(folder)
-            if not brought or any(os.access(place / "bin" / name, os.X_OK) for name in INTERPRETERS):
-                places[str(place)] = None
-    return tuple(places)
+            real_path = Path(os.path.realpath(program))
+            program_folder = real_path if program == entry else real_path.parent
+            if (
+                program_folder.name == "bin"
+                and len(program_folder.parts) > 3
+                and program_folder.parent not in tool_parents
+            ):
+                program_folder = program_folder.parent
+            is_brought = Path(program).is_relative_to(folder) and not program_folder.is_relative_to(folder)
+            if not is_brought or any(os.access(program_folder / "bin" / name, os.X_OK) for name in INTERPRETERS):
+                program_folders[str(program_folder)] = None
+    return tuple(program_folders)
 
 
 def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
     """Returns the real paths that lie in none of the others."""
-    outer: list[str] = []
+    outer_paths: list[str] = []
     for path in sorted(set(paths), key=lambda path: path.split("/")):
         # The entries of a folder come right after it.
-        if not outer or not path.startswith(f"{outer[-1].rstrip('/')}/"):
-            outer.append(path)
-    return tuple(map(Path, outer))
+        if not outer_paths or not path.startswith(f"{outer_paths[-1].rstrip('/')}/"):
+            outer_paths.append(path)
+    return tuple(map(Path, outer_paths))
 
 
 def between(top: Path, path: Path) -> tuple[Path, ...]:
     """Returns the folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
-    outer, inner = top.parts, path.parts
-    if inner[: len(outer)] != outer:
+    outer_parts, inner_parts = top.parts, path.parts
+    if inner_parts[: len(outer_parts)] != outer_parts:
         return ()
-    return tuple(Path(*inner[:length]) for length in range(len(outer) + 1, len(inner)))
+    return tuple(Path(*inner_parts[:length]) for length in range(len(outer_parts) + 1, len(inner_parts)))

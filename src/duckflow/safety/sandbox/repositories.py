@@ -47,10 +47,10 @@ class Repositories:
 
     def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
         """Returns the paths that have changed since then. A redirection that was not there before is removed again."""
-        after = self.traces()
-        names = before.keys() | after.keys()
-        changed = sorted(Path(name) for name in names if before.get(name) != after.get(name))
-        for path in changed:
+        traces_after = self.traces()
+        names = before.keys() | traces_after.keys()
+        changed_paths = sorted(Path(name) for name in names if before.get(name) != traces_after.get(name))
+        for path in changed_paths:
             if path.name == REDIRECT and str(path) not in before:
                 with contextlib.suppress(OSError):
                     folder = hold(top, path.parent)
@@ -58,7 +58,7 @@ class Repositories:
                         os.unlink(path.name, dir_fd=folder)
                     finally:
                         os.close(folder)
-        return tuple(str(path.relative_to(top)) for path in changed)
+        return tuple(str(path.relative_to(top)) for path in changed_paths)
 
 
 def repositories(folder: Path) -> Repositories:
@@ -86,25 +86,25 @@ def _guarded(git_folder: Path) -> Iterator[Path]:
 
 def _traces(path: str) -> Iterator[tuple[str, Trace]]:
     with contextlib.suppress(OSError):
-        about = os.lstat(path)
-        if stat.S_ISDIR(about.st_mode):
+        path_stat = os.lstat(path)
+        if stat.S_ISDIR(path_stat.st_mode):
             for name in os.listdir(path):
                 yield from _traces(f"{path}/{name}")
         else:
-            yield path, (about.st_mode, _content(path, about))
+            yield path, (path_stat.st_mode, _content(path, path_stat))
 
 
 def _content(path: str, about: os.stat_result) -> bytes:
     if stat.S_ISLNK(about.st_mode):
         return os.fsencode(Path(path).readlink())
-    unread = f"{about.st_ino} {about.st_ctime_ns}".encode()
+    stat_mark = f"{about.st_ino} {about.st_ctime_ns}".encode()
     if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_READ:
-        return unread
+        return stat_mark
     stamp = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     try:
         return _settled(path, stamp) if time.time_ns() - about.st_ctime_ns > SETTLED else _digest(path)
     except PermissionError:
-        return unread
+        return stat_mark
 
 
 @lru_cache(1024)
@@ -153,14 +153,14 @@ def _kind(path: Path) -> int:
 def hold(top: Path, path: Path) -> int:
     """Opens a path beneath `top` without going through any link; a link on the way raises an OSError."""
     folder = os.open(top, HOLD | os.O_DIRECTORY)
-    *parents, last = path.relative_to(top).parts
+    *parents, last_name = path.relative_to(top).parts
     for name in parents:
         try:
-            below = os.open(name, HOLD | os.O_DIRECTORY, dir_fd=folder)
+            subfolder = os.open(name, HOLD | os.O_DIRECTORY, dir_fd=folder)
         finally:
             os.close(folder)
-        folder = below
+        folder = subfolder
     try:
-        return os.open(last, HOLD, dir_fd=folder)
+        return os.open(last_name, HOLD, dir_fd=folder)
     finally:
         os.close(folder)

@@ -31,9 +31,9 @@ class Sandbox(ABC):
 
     def reaching(self, paths: SandboxPaths) -> Self:
         """Returns the same sandbox for a command that may reach other places. Its scratch folder stays the same."""
-        other = copy(self)
-        other.paths = paths
-        return other
+        new_sandbox = copy(self)
+        new_sandbox.paths = paths
+        return new_sandbox
 
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
         """Returns the launch's environment, with a place for temporary files and caches."""
@@ -52,12 +52,12 @@ class Unconfined(Sandbox):
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         git_places = repositories(self.paths.folder)
-        before = git_places.traces()
+        traces_before = git_places.traces()
         return replace(
             on_lifeline(launch) if sys.platform == "linux" else launch,
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: git_places.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(traces_before, self.paths.folder),
         )
 
 

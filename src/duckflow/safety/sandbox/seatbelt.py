@@ -28,22 +28,22 @@ class Seatbelt(Sandbox):
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         git_places = repositories(self.paths.folder)
-        before = git_places.traces()
+        traces_before = git_places.traces()
         text = profile(self.paths, network or self.paths.settings.network, writes)
         return replace(
             launch,
             argv=(PROGRAM, "-p", text, *launch.argv),
             temporary=self.paths.scratch.folder,
             environment=self.environment(launch, str(self.paths.scratch.folder)),
-            meddled=lambda: git_places.meddled(before, self.paths.folder),
+            meddled=lambda: git_places.meddled(traces_before, self.paths.folder),
         )
 
 
 def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
     """Returns the profile. Everything is allowed except what is denied, and some of that is allowed again."""
     folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
-    inside = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
-    opened = [path for path in folders if any(path.is_relative_to(place) for place in inside)]
+    hidden_paths = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
+    opened_paths = [path for path in folders if any(path.is_relative_to(hidden_path) for hidden_path in hidden_paths)]
     lines = [
         "(version 1)",
         "(allow default)",
@@ -51,9 +51,9 @@ def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
         f"(allow file-write* {_each('subpath', folders)} {_each('literal', DEVICES)})",
         f'(deny file-write* (regex #"{GIT_RUNS}"))',
         f"(deny file-write* {_each('literal', [paths.folder / '.git'])})",
-        f"(deny file-read* file-write* {_each('subpath', inside)})" if inside else "",
+        f"(deny file-read* file-write* {_each('subpath', hidden_paths)})" if hidden_paths else "",
         f"(allow file-read* {_each('subpath', paths.readable)})" if paths.readable else "",
-        f"(allow file-read* file-write* {_each('subpath', opened)})" if opened else "",
+        f"(allow file-read* file-write* {_each('subpath', opened_paths)})" if opened_paths else "",
         "(deny signal)",
         "(allow signal (target same-sandbox))",
         "(deny process-info* (target others))",

@@ -108,15 +108,17 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
     """Returns the filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock). Without
     `writes`, a command without namespaces cannot change the modes and times of files either."""
     numbers = known.numbers
-    refused = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
+    refused_names = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
     if not (namespaces or writes):
-        refused += CHANGES_OF_FILES
+        refused_names += CHANGES_OF_FILES
     requests = (TIOCSTI, TIOCLINUX) if namespaces else (TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR)
     families = [AF_NETLINK]
     families += [socket.AF_INET, socket.AF_INET6] if network or namespaces else []
     families += [socket.AF_UNIX] if unix_sockets else []
     program = _same_interface(known)
-    program += [step for name in refused if name in numbers for step in _when(numbers[name], [_refuse(errno.EPERM)])]
+    program += [
+        step for name in refused_names if name in numbers for step in _when(numbers[name], [_refuse(errno.EPERM)])
+    ]
     program += [step for name in MISSING for step in _when(numbers[name], [_refuse(errno.ENOSYS)])]
     program += _when(numbers["socket"], [_argument(0), *_only(families)])
     if not unix_sockets:
@@ -151,13 +153,13 @@ def _when(number: int, steps: list[Instruction]) -> list[Instruction]:
 
 
 def _only(values: Iterable[int]) -> list[Instruction]:
-    allowed = [step for value in values for step in ((EQUAL, 0, 1, value), _allow())]
-    return [*allowed, _refuse(errno.EPERM)]
+    allowing_steps = [step for value in values for step in ((EQUAL, 0, 1, value), _allow())]
+    return [*allowing_steps, _refuse(errno.EPERM)]
 
 
 def _none_of(values: Iterable[int]) -> list[Instruction]:
-    refused = [step for value in values for step in ((EQUAL, 0, 1, value), _refuse(errno.EPERM))]
-    return [*refused, _allow()]
+    refusing_steps = [step for value in values for step in ((EQUAL, 0, 1, value), _refuse(errno.EPERM))]
+    return [*refusing_steps, _allow()]
 
 
 def _pairs() -> list[Instruction]:

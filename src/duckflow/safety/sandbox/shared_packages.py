@@ -18,25 +18,25 @@ MOST_LOOKED_AT = 200
 
 def shared_packages(folder: Path) -> list[Path]:
     """Returns those of the work folder and of the folders directly in it."""
-    found: list[Path] = []
-    for top in (folder, *_folders(folder)):
-        places = [top / store for store in STORES]
-        if (top / ENVIRONMENT).exists():
-            places += [version / "site-packages" for version in _folders(top / "lib")]
+    shared_folders: list[Path] = []
+    for top_folder in (folder, *_folders(folder)):
+        candidates = [top_folder / store for store in STORES]
+        if (top_folder / ENVIRONMENT).exists():
+            candidates += [version / "site-packages" for version in _folders(top_folder / "lib")]
         # A folder within, such as `app`, may have an environment of its own.
-        for inner in _folders(top) if top != folder and top.name not in LARGE else ():
-            if (inner / ENVIRONMENT).exists():
-                places += [version / "site-packages" for version in _folders(inner / "lib")]
-        found += [place for place in places if _is_shared(place)]
-    return found
+        for inner_folder in _folders(top_folder) if top_folder != folder and top_folder.name not in LARGE else ():
+            if (inner_folder / ENVIRONMENT).exists():
+                candidates += [version / "site-packages" for version in _folders(inner_folder / "lib")]
+        shared_folders += [candidate for candidate in candidates if _is_shared(candidate)]
+    return shared_folders
 
 
 def _is_shared(place: Path) -> bool:
     try:
-        about = place.lstat()
+        folder_stat = place.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(about.st_mode) and _holds_shared(str(place), about.st_ino, about.st_ctime_ns)
+    return stat.S_ISDIR(folder_stat.st_mode) and _holds_shared(str(place), folder_stat.st_ino, folder_stat.st_ctime_ns)
 
 
 @lru_cache(64)
@@ -46,8 +46,8 @@ def _holds_shared(place: str, inode: int, changed_at: int) -> bool:
 
 
 def _files(place: str) -> Iterator[str]:
-    for top, _, names in os.walk(place):
-        yield from (f"{top}/{name}" for name in names)
+    for folder, _, names in os.walk(place):
+        yield from (f"{folder}/{name}" for name in names)
 
 
 def _folders(path: Path) -> list[Path]:

@@ -89,8 +89,8 @@ class Seen(NamedTuple):
 
 
 def load_seen(text: str) -> Seen:
-    fact, stamp, settled = json.loads(text)
-    return Seen(Fact._make(fact), Stamp._make(stamp), settled)
+    fact, stamp, is_settled = json.loads(text)
+    return Seen(Fact._make(fact), Stamp._make(stamp), is_settled)
 
 
 FILE = "undo-3.sqlite"
@@ -117,9 +117,9 @@ class Database:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for other in folder.glob("undo*.sqlite*"):
-            if not other.name.startswith(FILE):
-                other.unlink(missing_ok=True)
+        for other_file in folder.glob("undo*.sqlite*"):
+            if not other_file.name.startswith(FILE):
+                other_file.unlink(missing_ok=True)
         path = folder / FILE
         # The file holds the contents of the user's files.
         path.touch(0o600)
@@ -160,10 +160,10 @@ class Database:
     @property
     def size(self) -> int:
         """Returns the bytes in use; freed ones do not count."""
-        ((pages,),), ((free,),), ((size,),) = (
+        ((pages,),), ((free_pages,),), ((size,),) = (
             self.execute(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size")
         )
-        return (pages - free) * size
+        return (pages - free_pages) * size
 
     def close(self) -> None:
         self._connection.close()
@@ -258,25 +258,27 @@ class UndoWork:
     def record(self, changes: Iterable[Change]) -> None:
         """Adds changes. A change that continues the one before it is joined with that; a path that ends as it began is
         no change. A move stays as it was, so that both of its paths are known."""
-        moved = {path for paths in moves(self.changes) for path in paths}
-        ends = [change for change in self.changes if change.path in moved and None in (change.before, change.after)]
-        standing = {change.path: change for change in self.changes if not change.undone and change not in ends}
-        joined = list[Change]()
+        moved_paths = {path for paths in moves(self.changes) for path in paths}
+        move_ends = [
+            change for change in self.changes if change.path in moved_paths and None in (change.before, change.after)
+        ]
+        by_path = {change.path: change for change in self.changes if not change.undone and change not in move_ends}
+        joined_changes = list[Change]()
         for change in changes:
-            earlier = standing.get(change.path)
-            if earlier and earlier.after == change.before:
-                joined.append(earlier)
-                change = change._replace(before=earlier.before, own=earlier.own and change.own)
+            earlier_change = by_path.get(change.path)
+            if earlier_change and earlier_change.after == change.before:
+                joined_changes.append(earlier_change)
+                change = change._replace(before=earlier_change.before, own=earlier_change.own and change.own)
             self.changes += [change] if change.before != change.after else []
             self.latest, self.undone = change.order, False
-        if joined:
-            over = {(change.path, change.order) for change in joined}
-            self.changes = [change for change in self.changes if (change.path, change.order) not in over]
+        if joined_changes:
+            joined_keys = {(change.path, change.order) for change in joined_changes}
+            self.changes = [change for change in self.changes if (change.path, change.order) not in joined_keys]
 
     def leave_out(self, kind: str, names: Mapping[str, int]) -> None:
         for name, count in names.items():
-            known = self.left_out.setdefault(kind, {})
-            known[name] = max(count, known.get(name, 0))
+            known_counts = self.left_out.setdefault(kind, {})
+            known_counts[name] = max(count, known_counts.get(name, 0))
 
 
 class Window(NamedTuple):
@@ -366,13 +368,13 @@ class UndoLedger:
 
 
 def _load(row: tuple[Any, ...]) -> UndoWork:
-    session, _, author, at, latest, undone, record = row
+    session, _, author, timestamp, latest, undone, record = row
     rows, left_out = json.loads(record)
     changes = [
         Change(path, before and Fact._make(before), after and Fact._make(after), *others)
         for path, before, after, *others in rows
     ]
-    return UndoWork(session, WorkAuthor(*json.loads(author)), at, latest, bool(undone), changes, left_out)
+    return UndoWork(session, WorkAuthor(*json.loads(author)), timestamp, latest, bool(undone), changes, left_out)
 
 
 def _take_over_turns(database: Database) -> None:
@@ -380,11 +382,11 @@ def _take_over_turns(database: Database) -> None:
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'turns'"):
         return
     turns = database.execute("SELECT session, number, at, undone, record FROM turns ORDER BY at")
-    for order, (session, number, at, undone, record) in enumerate(turns, 1):
+    for order, (session, number, timestamp, undone, record) in enumerate(turns, 1):
         rows, left_out = json.loads(record)
         changes = [[*row[:4], order, undone if row[4] else 0] for row in rows]
         new_record = NOTHING if record == NOTHING else json.dumps([changes, left_out])
-        work = (session, str(number), json.dumps(WorkAuthor(number)), at, order, bool(undone), new_record)
+        work = (session, str(number), json.dumps(WorkAuthor(number)), timestamp, order, bool(undone), new_record)
         database.execute("INSERT OR IGNORE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work)
     for window_id, text in database.execute("SELECT id, window FROM windows"):
         session, number, *others = json.loads(text)

@@ -52,9 +52,13 @@ class LineHistory:
         self._lines = [HistoryLine(text) for text in _split(versions[0].before)]
         self._gone = gone
         for version in versions:
-            undone = {earlier.number for earlier in versions if earlier.undone and earlier.undone < version.number}
-            self._go_on(version.before, NOBODY, undone)
-            self._go_on(version.after, version.number, undone)
+            undone_numbers = {
+                earlier_version.number
+                for earlier_version in versions
+                if earlier_version.undone and earlier_version.undone < version.number
+            }
+            self._go_on(version.before, NOBODY, undone_numbers)
+            self._go_on(version.after, version.number, undone_numbers)
         self._go_on(now, NOBODY, gone)
 
     def without(self, number: int) -> bytes | None:
@@ -70,18 +74,18 @@ class LineHistory:
         return b"".join(line.text for line in self._lines if line.stands(gone))
 
     def _go_on(self, text: bytes, number: int, gone: Collection[int]) -> None:
-        standing = [line for line in self._lines if line.stands(gone)]
+        standing_lines = [line for line in self._lines if line.stands(gone)]
         new = _split(text)
-        changes = SequenceMatcher(None, [line.text for line in standing], new).get_opcodes()
-        places = {id(line): place for place, line in enumerate(self._lines)}
+        changes = SequenceMatcher(None, [line.text for line in standing_lines], new).get_opcodes()
+        line_indexes = {id(line): index for index, line in enumerate(self._lines)}
         # It goes from the end, so that the places before stay as they are.
         for kind, start, end, first, last in reversed(changes):
             if kind == "equal":
                 continue
-            for line in standing[start:end]:
+            for line in standing_lines[start:end]:
                 line.removed.add(number)
-            place = places[id(standing[end - 1])] + 1 if end else 0
-            self._lines[place:place] = [HistoryLine(text_line, number) for text_line in new[first:last]]
+            index = line_indexes[id(standing_lines[end - 1])] + 1 if end else 0
+            self._lines[index:index] = [HistoryLine(text_line, number) for text_line in new[first:last]]
 
 
 def history_of(versions: Sequence[Version], now: bytes, gone: Collection[int]) -> LineHistory | None:
@@ -125,8 +129,8 @@ class UndoStep:
     @property
     def same_content(self) -> bool:
         """Says whether only mode and owner differ."""
-        now, target = self.fact, self.target
-        return now is not None and target is not None and now.bare == target.bare
+        fact, target = self.fact, self.target
+        return fact is not None and target is not None and fact.bare == target.bare
 
     @property
     def safe(self) -> bool:
@@ -165,22 +169,22 @@ class UndoPlan:
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
         """Removes these steps, and those that cannot be taken because of them, and returns all of them."""
-        out = new = list(stuck)
-        while new:
-            gone = {step.path for step in new}
-            self.steps = [step for step in self.steps if step.path not in gone]
-            new = self._blocked(out)
-            out = out + new
-        return out
+        removed_steps = new_steps = list(stuck)
+        while new_steps:
+            removed_paths = {step.path for step in new_steps}
+            self.steps = [step for step in self.steps if step.path not in removed_paths]
+            new_steps = self._blocked(removed_steps)
+            removed_steps = removed_steps + new_steps
+        return removed_steps
 
     def _blocked(self, stuck: list[UndoStep]) -> list[UndoStep]:
         by_path = {step.path: step for step in stuck}
-        holding = {above for path in by_path for above in upwards(path)[1:]}
+        parent_paths = {parent for path in by_path for parent in upwards(path)[1:]}
 
         def blocked(step: UndoStep) -> bool:
-            above = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
-            stays = step.path in holding and is_folder(step.fact) and step.target is not None
-            return stays or any(not is_folder(higher.fact) for higher in above)
+            parent_steps = (by_path[path] for path in upwards(step.path)[1:] if path in by_path)
+            stays_filled = step.path in parent_paths and is_folder(step.fact) and step.target is not None
+            return stays_filled or any(not is_folder(parent_step.fact) for parent_step in parent_steps)
 
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
@@ -203,10 +207,10 @@ def moved(
         raise Overlap
     if now.bare == expected.bare:
         return target
-    rewritten = rewrite(now, target) if target else None
-    if rewritten is None:
+    rewritten_fact = rewrite(now, target) if target else None
+    if rewritten_fact is None:
         raise Overlap
-    return rewritten
+    return rewritten_fact
 
 
 def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact | None:
@@ -221,15 +225,17 @@ def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact
 def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) -> UndoPlan:
     """Sorts the steps that change anything. A file that was moved goes back whole, or stays, so that it never exists
     twice."""
-    wanted = [step for step in steps if step.overlaps or step.fact != step.target]
-    ties = list(moves)
-    for _ in ties:
-        stuck = {step.path for step in wanted if step.overlaps}
-        tied = {path for paths in ties if not stuck.isdisjoint(paths) for path in paths}
-        wanted = [replace(step, overlaps=step.overlaps or step.path in tied) for step in wanted]
-    possible = [step for step in wanted if step.safe]
-    plan = UndoPlan([step for step in possible if not step.overlaps], [step for step in possible if step.overlaps])
-    plan.impossible = plan.take_out(step for step in wanted if not step.safe)
+    wanted_steps = [step for step in steps if step.overlaps or step.fact != step.target]
+    path_pairs = list(moves)
+    for _ in path_pairs:
+        stuck_paths = {step.path for step in wanted_steps if step.overlaps}
+        tied_paths = {path for paths in path_pairs if not stuck_paths.isdisjoint(paths) for path in paths}
+        wanted_steps = [replace(step, overlaps=step.overlaps or step.path in tied_paths) for step in wanted_steps]
+    possible_steps = [step for step in wanted_steps if step.safe]
+    plan = UndoPlan(
+        [step for step in possible_steps if not step.overlaps], [step for step in possible_steps if step.overlaps]
+    )
+    plan.impossible = plan.take_out(step for step in wanted_steps if not step.safe)
     return plan
 
 
@@ -246,11 +252,11 @@ def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:
 
 def _put_back(steps: list[UndoStep], tree: Tree) -> bool:
     try:
-        back = make_plan(UndoStep(step.path, tree.look(step.path), step.fact) for step in steps)
-        _take(back.steps, tree)
+        reverse_plan = make_plan(UndoStep(step.path, tree.look(step.path), step.fact) for step in steps)
+        _take(reverse_plan.steps, tree)
     except (OSError, ToolError):
         return False
-    return not back.impossible
+    return not reverse_plan.impossible
 
 
 def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
@@ -263,8 +269,8 @@ def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
     for step in steps:
         if step.now and not is_folder(step.fact) and not step.replaces:
             tree.remove(step.path, step.now)
-    unwanted = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
-    stayed = [path for path in reversed(unwanted) if not tree.remove_folder(path)]
+    unwanted_folders = [step.path for step in steps if is_folder(step.fact) and not is_folder(step.target)]
+    remaining_folders = [path for path in reversed(unwanted_folders) if not tree.remove_folder(path)]
     for step in steps:
         if step.target is None or step.same_content:
             continue
@@ -277,7 +283,7 @@ def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
     for step in reversed(steps):
         if step.target and (is_folder(step.target) or step.same_content):
             tree.dress(step.path, step.target)
-    return stayed
+    return remaining_folders
 
 
 def is_folder(fact: Fact | None) -> bool:
@@ -288,10 +294,16 @@ def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Chan
     """Returns this state, or the latest one before it that was kept where it was not: a command may have made a file
     too large to keep, or put a pipe in its place, before another one removed it. `every` are all changes of the path,
     `changes` those that are taken back."""
-    first, state = min(change.order for change in changes), fact
-    for earlier in sorted(every, key=lambda change: change.order, reverse=True):
-        if earlier.order < first and not earlier.undone and state and not state.kept and earlier.after == state:
-            state = earlier.before
+    first_order, state = min(change.order for change in changes), fact
+    for earlier_change in sorted(every, key=lambda change: change.order, reverse=True):
+        if (
+            earlier_change.order < first_order
+            and not earlier_change.undone
+            and state
+            and not state.kept
+            and earlier_change.after == state
+        ):
+            state = earlier_change.before
     return state if state and state.kept else fact
 
 
@@ -302,9 +314,9 @@ def changes_in(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
 def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
     """Returns the changes that an undo takes back, or those that the last undo took back."""
     if back and scope.paths and not scope.named:
-        newest = newest_of(works, scope)
+        newest_authors = newest_of(works, scope)
         pairs = [(work, change) for work in works for change in work.changes if not change.undone]
-        return [change for work, change in pairs if newest.get(change.path) == work.author.whole]
+        return [change for work, change in pairs if newest_authors.get(change.path) == work.author.whole]
     changes = changes_in(works, scope)
     number = 0 if back else max((change.undone for change in changes), default=0)
     return [change for change in changes if change.undone == number]
@@ -313,13 +325,13 @@ def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Cha
 def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
     """Returns the turn or job that has changed each path last and is not taken back."""
     rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
-    return {path: whole for _, path, whole in sorted(rows) if scope.touches(path)}
+    return {path: author for _, path, author in sorted(rows) if scope.touches(path)}
 
 
 def in_all(changes: Sequence[Change]) -> list[Change]:
     """Returns one change for each path, from its first state to its last."""
-    whole = dict[str, Change]()
+    changes_by_path = dict[str, Change]()
     for change in sorted(changes, key=lambda change: change.order):
-        first = whole.get(change.path)
-        whole[change.path] = first._replace(after=change.after) if first else change
-    return sorted(whole.values())
+        first_change = changes_by_path.get(change.path)
+        changes_by_path[change.path] = first_change._replace(after=change.after) if first_change else change
+    return sorted(changes_by_path.values())

@@ -110,9 +110,9 @@ class Outcome:
 
 def name_some(key: str, names: Mapping[str, int]) -> Phrase:
     """Returns a phrase with the number of files and the names of the first few places."""
-    ordered = sorted(names, key=lambda name: (-names[name], name))
-    listed = ", ".join(shown(name) for name in ordered[:NAMED])
-    return say(f"undo.{key}", count=sum(names.values()), names=listed + (", …" if len(names) > NAMED else ""))
+    ordered_names = sorted(names, key=lambda name: (-names[name], name))
+    listed_names = ", ".join(shown(name) for name in ordered_names[:NAMED])
+    return say(f"undo.{key}", count=sum(names.values()), names=listed_names + (", …" if len(names) > NAMED else ""))
 
 
 def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:
@@ -120,17 +120,19 @@ def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) 
     Git's own files are one impact; the diff shows HEAD and the branches."""
     folders = dict.fromkeys(folder for move in moves if (folder := git_folder(move.path)))
     moves = [move for move in moves if not git_folder(move.path) or REFERENCE.search(move.path)]
-    renamed = _renamed([move for move in moves if not git_folder(move.path)])
-    close = {move.path for move in [move for move in moves if move.path not in renamed][: settings.compared_files]}
+    new_names = _renamed([move for move in moves if not git_folder(move.path)])
+    compared_paths = {
+        move.path for move in [move for move in moves if move.path not in new_names][: settings.compared_files]
+    }
     impacts = [FileImpact(path=shown(folder), change="edit") for folder in folders]
     diff: list[str] = []
     for move in moves:
-        compared = _compare(move, content) if move.path in close else TextDiff()
+        move_diff = _compare(move, content) if move.path in compared_paths else TextDiff()
         if not git_folder(move.path):
-            impacts.append(_impact(move, compared, renamed))
-        diff += _header(move, renamed) + list(compared.lines)
-    if (hidden := len(diff) - settings.diff_lines) > 0:
-        diff = [*diff[: settings.diff_lines], f"… +{hidden}"]
+            impacts.append(_impact(move, move_diff, new_names))
+        diff += _header(move, new_names) + list(move_diff.lines)
+    if (hidden_lines := len(diff) - settings.diff_lines) > 0:
+        diff = [*diff[: settings.diff_lines], f"… +{hidden_lines}"]
     return tuple(impacts), "\n".join(diff)
 
 
@@ -144,17 +146,19 @@ def _compare(move: Change, content: Content) -> TextDiff:
 
 def _renamed(moves: Sequence[Change]) -> dict[str, str]:
     """Returns both ends of files that only get another name, each with the other end."""
-    gone = {
+    removed_files = {
         move.before.content: move.path
         for move in moves
         if move.before and not move.after and move.before.kind == "file"
     }
-    ends: dict[str, str] = {}
+    other_ends: dict[str, str] = {}
     for move in moves:
-        made = move.after if not move.before and move.after and move.after.kind == "file" and move.after.size else None
-        if made and (source := gone.pop(made.content, None)):
-            ends |= {source: move.path, move.path: source}
-    return ends
+        new_file = (
+            move.after if not move.before and move.after and move.after.kind == "file" and move.after.size else None
+        )
+        if new_file and (source := removed_files.pop(new_file.content, None)):
+            other_ends |= {source: move.path, move.path: source}
+    return other_ends
 
 
 def _impact(move: Change, compared: TextDiff, renamed: dict[str, str]) -> FileImpact:

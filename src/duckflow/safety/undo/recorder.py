@@ -47,12 +47,12 @@ class Baseline:
         return self._entries
 
     def write(self, seen: Mapping[str, Seen | None]) -> None:
-        present = {path: fact for path, fact in seen.items() if fact}
-        gone = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
-        self.entries.update(present)
-        rows = [(os.fsencode(path), json.dumps(fact)) for path, fact in present.items()]
+        present_entries = {path: fact for path, fact in seen.items() if fact}
+        missing_paths = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
+        self.entries.update(present_entries)
+        rows = [(os.fsencode(path), json.dumps(fact)) for path, fact in present_entries.items()]
         self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
-        self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in gone])
+        self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in missing_paths])
 
     def read_again(self) -> None:
         self._entries = None
@@ -71,8 +71,8 @@ class Recorder:
             self.presence = Presence(data / "alive")
         self.contents = Contents(self.database, settings.copied_mb * MB)
         self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self.presence.token)
-        own = (place.stat() for place in (data, *workspace.private) if place.exists())
-        self._own = frozenset((facts.st_dev, facts.st_ino) for facts in own)
+        private_stats = (private_path.stat() for private_path in (data, *workspace.private) if private_path.exists())
+        self._own = frozenset((facts.st_dev, facts.st_ino) for facts in private_stats)
         self._version = self.database.version
         self.baseline = Baseline(self.database)
         self._survey: Survey | None = None
@@ -142,8 +142,8 @@ class Recorder:
         files."""
         work = UndoWork("", WorkAuthor(0), 0.0)
         with self.transaction(), contextlib.suppress(TooManyFiles):
-            seen = self._look_at(work, paths) if paths else self._sync(*self._running()).covered
-            facts = [(path, entry.fact) for path, entry in seen.items() if entry]
+            seen_entries = self._look_at(work, paths) if paths else self._sync(*self._running()).covered
+            facts = [(path, entry.fact) for path, entry in seen_entries.items() if entry]
             if not work.left_out:
                 return frozenset(path for path, fact in facts if fact.kind == "file" and not fact.kept)
         return None
@@ -161,8 +161,8 @@ class Recorder:
 
     def restored(self, paths: Iterable[str]) -> None:
         """Notes that an undo or redo changed these paths."""
-        now = {path: self.tree.look(path) for path in paths if not is_guarded_pack(path)}
-        self._compare(now, None, _owns(None))
+        entries_now = {path: self.tree.look(path) for path in paths if not is_guarded_pack(path)}
+        self._compare(entries_now, None, _owns(None))
 
     def _opened(self, work: UndoWork, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
         window = Window(work.session, work.author, self.presence.token, kind, paths, marks or {})
@@ -172,17 +172,17 @@ class Recorder:
     def _recover(self, closing: int) -> None:
         """Closes windows that a crash left open. It is not certain who made the changes since then."""
         for window_id, window in self.ledger.windows().items():
-            alive = window_id in self._open if window.token == self.presence.token else None
-            if window_id != closing and not (self.presence.alive(window.token) if alive is None else alive):
+            is_alive = window_id in self._open if window.token == self.presence.token else None
+            if window_id != closing and not (self.presence.alive(window.token) if is_alive is None else is_alive):
                 self._close(window_id, window, sure=False)
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:
         work = self.ledger.work(window.session, window.author)
         owns = _owns(window if sure else None)
         if window.kind == "change":
-            now = self._look_at(work, window.paths)
-            self._compare(now, work, owns)
-            self.baseline.write({path: None for path in now if is_guarded_pack(path)})
+            entries_now = self._look_at(work, window.paths)
+            self._compare(entries_now, work, owns)
+            self.baseline.write({path: None for path in entries_now if is_guarded_pack(path)})
         elif window.kind == "command":
             self._close_command(window, work, owns)
         elif window.kind == "watch":
@@ -195,20 +195,20 @@ class Recorder:
             forget_oldest(self, (work.session, work.author.name))
 
     def _close_command(self, window: Window, work: UndoWork, owns: Owns) -> None:
-        before, self._commanded = self._survey, (window.session, window.author)
-        known = self.baseline.entries
-        covered = [folder for folder, marks in window.marks.items() if marks[-1] in known]
+        survey_before, self._commanded = self._survey, (window.session, window.author)
+        known_entries = self.baseline.entries
+        covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in known_entries]
         try:
-            after = self._sync(work, owns)
+            survey_after = self._sync(work, owns)
         except TooManyFiles:
             work.leave_out("too_many", {".": self.settings.files})
         else:
-            marks = marks_in(self._work, {*window.marks, *after.repositories})
-            for kind, name in what_moved(window.marks, marks, covered):
+            marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
+            for kind, name in what_moved(window.marks, marks, covered_folders):
                 work.leave_out(kind, {name: 1})
-            if before:
-                work.leave_out("ignored", after.touched_since(before))
-            work.leave_out("blind", dict.fromkeys(after.blind.values(), 1))
+            if survey_before:
+                work.leave_out("ignored", survey_after.touched_since(survey_before))
+            work.leave_out("blind", dict.fromkeys(survey_after.blind.values(), 1))
         self.ledger.save(work)
 
     def _running(self) -> tuple[UndoWork | None, Owns]:
@@ -220,23 +220,23 @@ class Recorder:
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
         """Compares the whole folder. Without an author's work, the differences are nobody's in particular."""
-        known = self.baseline.entries
-        not_ignored = known if self._survey else ()
-        survey = FolderWalk(self.tree, known, self.settings, self._own, not_ignored).walk("", self._work)
+        baseline = self.baseline.entries
+        known_paths = baseline if self._survey else ()
+        survey = FolderWalk(self.tree, baseline, self.settings, self._own, known_paths).walk("", self._work)
         now: dict[str, Seen | None] = {}
-        now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
-        for path in known.keys() - survey.covered.keys():
+        now |= {path: seen for path, seen in survey.covered.items() if baseline.get(path) is not seen}
+        for path in baseline.keys() - survey.covered.keys():
             # The file is gone, or ignored by now.
-            if work is None or survey.watched.get(path) != known[path].stamp:
+            if work is None or survey.watched.get(path) != baseline[path].stamp:
                 now[path] = self.tree.look(path) if work else None
         # Paths that a change of Duckflow's own is about to touch are noted with that change.
         windows = self.ledger.windows().values()
-        changing = [path for window in windows if window.kind == "change" for path in window.paths]
-        now = {path: seen for path, seen in now.items() if not _near(path, changing)}
+        changing_paths = [path for window in windows if window.kind == "change" for path in window.paths]
+        now = {path: seen for path, seen in now.items() if not _near(path, changing_paths)}
         if work and self._survey:
             # Files that were left out before existed before.
             old = self._survey
-            self.baseline.write({path: now[path] for path in now if path not in known and old.left_out(path)})
+            self.baseline.write({path: now[path] for path in now if path not in baseline and old.left_out(path)})
         if work:
             self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
         self._compare(now, work, owns)
@@ -246,11 +246,11 @@ class Recorder:
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
         """Says whether undo leaves a change of git's own files: new objects, all of a repository that the work made,
         and an index that still stages the same."""
-        folder, known = git_folder(path), self.baseline.entries
+        folder, entries = git_folder(path), self.baseline.entries
         if not folder:
             return False
-        old, new = known.get(path), now[path]
-        if folder not in known or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
+        old, new = entries.get(path), now[path]
+        if folder not in entries or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
             return True
         if old is None or new is None:
             return old is None and adds_only(path)
@@ -260,28 +260,28 @@ class Recorder:
         """Looks for objects that were changed in place, which git never does. A survey does not look at files that
         never change, so this is done when somebody wants to undo; the author of the last command counts as the one who
         did it."""
-        known, now = self.baseline.entries, dict[str, Seen | None]()
-        for folder in [path for path in known if FAN_OUT.search(path) and git_folder(path)]:
+        known_entries, damaged_entries = self.baseline.entries, dict[str, Seen | None]()
+        for folder in [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
-                if path in known and known[path].stamp.written != stamp.written:
-                    now[path] = self.tree.look(path)
-        if now:
+                if path in known_entries and known_entries[path].stamp.written != stamp.written:
+                    damaged_entries[path] = self.tree.look(path)
+        if damaged_entries:
             works = self.ledger.works(session)
-            last = self._commanded[1] if self._commanded and self._commanded[0] == session else None
-            author = last or (works[-1].author if works else WorkAuthor(0))
-            self._compare(now, self.ledger.work(session, author), _owns(None))
+            last_author = self._commanded[1] if self._commanded and self._commanded[0] == session else None
+            author = last_author or (works[-1].author if works else WorkAuthor(0))
+            self._compare(damaged_entries, self.ledger.work(session, author), _owns(None))
 
     def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
         """Notes as somebody's work how these paths differ from the baseline, and brings the baseline up to date."""
-        known = self.baseline.entries
-        differ = {path: seen for path, seen in now.items() if known.get(path) != seen}
-        pairs = [(path, known.get(path), seen) for path, seen in differ.items()]
+        known_entries = self.baseline.entries
+        changed_entries = {path: seen for path, seen in now.items() if known_entries.get(path) != seen}
+        pairs = [(path, known_entries.get(path), seen) for path, seen in changed_entries.items()]
         changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
         changes = [change for change in changes if change.before != change.after]
         self._changed += changes
         if work:
             self._record(work, changes)
-        self.baseline.write(differ)
+        self.baseline.write(changed_entries)
 
     def _record(self, work: UndoWork, changes: list[Change]) -> None:
         order = self.ledger.next_order()
@@ -293,41 +293,41 @@ class Recorder:
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """Looks at these paths, everything that is or was beneath them unless it is too much, and the folders above
         them."""
-        known = self.baseline.entries
-        looked_at: dict[str, Seen | None] = {}
+        known_entries = self.baseline.entries
+        entries: dict[str, Seen | None] = {}
         for path in paths:
-            for above in upwards(path):
-                looked_at[above] = self.tree.look(above)
-            beneath = {inner: None for inner in known if inner.startswith(f"{path}/")}
-            seen = looked_at[path]
+            for parent in upwards(path):
+                entries[parent] = self.tree.look(parent)
+            inner_entries = {inner_path: None for inner_path in known_entries if inner_path.startswith(f"{path}/")}
+            seen = entries[path]
             if seen and seen.fact.kind == "folder":
                 try:
-                    beneath |= FolderWalk(self.tree, known, self.settings, self._own).walk(path).covered
+                    inner_entries |= FolderWalk(self.tree, known_entries, self.settings, self._own).walk(path).covered
                 except TooManyFiles:
                     work.leave_out("too_many", {path: self.settings.files})
                     continue
-            looked_at |= beneath
-        return looked_at
+            entries |= inner_entries
+        return entries
 
 
 def sweep(recorder: Recorder) -> None:
     """Drops contents that neither an undo nor the next command's undo needs."""
-    needed = {seen.fact.blob for seen in recorder.baseline.entries.values()}
-    recorder.contents.forget_all_but(needed | recorder.ledger.blobs())
+    needed_blobs = {seen.fact.blob for seen in recorder.baseline.entries.values()}
+    recorder.contents.forget_all_but(needed_blobs | recorder.ledger.blobs())
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
     """Forgets work beyond the allowed number, some at a time, then until the rest is small enough. The current work
     stays."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
-    older = [work for work in ledger.oldest_first() if work != current]
-    beyond = len(older) + 1 - settings.kept_turns
-    excess = beyond if beyond > settings.kept_turns // SLACK else 0
-    for work in older[:excess]:
+    older_works = [work for work in ledger.oldest_first() if work != current]
+    surplus = len(older_works) + 1 - settings.kept_turns
+    excess = surplus if surplus > settings.kept_turns // SLACK else 0
+    for work in older_works[:excess]:
         ledger.forget(*work)
     if excess or database.size > settings.kept_mb * MB:
         sweep(recorder)
-    for work in older[excess:]:
+    for work in older_works[excess:]:
         if database.size <= settings.kept_mb * MB:
             return
         ledger.forget(*work)
@@ -361,5 +361,5 @@ def _left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[s
     much)."""
     for change in changes:
         for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
-            large = "large" if fact.size > largest_mb * MB else "unkept"
-            yield "special" if fact.kind == "special" else large, change.path
+            size_reason = "large" if fact.size > largest_mb * MB else "unkept"
+            yield "special" if fact.kind == "special" else size_reason, change.path

@@ -52,10 +52,10 @@ class Tree:
         """Reads a plain file and keeps its content; returns nothing when it is too large, or may not be read."""
         try:
             with os.fdopen(open_regular(folder, name), "rb", buffering=0) as file:
-                before = Stamp.of(os.fstat(file.fileno()))
-                if before.size > self._largest:
+                stamp_before = Stamp.of(os.fstat(file.fileno()))
+                if stamp_before.size > self._largest:
                     return None
-                data = file.read(before.size + 1)
+                data = file.read(stamp_before.size + 1)
                 stamp = Stamp.of(os.fstat(file.fileno()))
         except FileNotFoundError:
             raise
@@ -64,8 +64,8 @@ class Tree:
         blob = content_id(data)
         if not self._contents.keep(blob, data):
             return _file(stamp, stamp.unkept_content, settled=True)
-        whole = stamp == before and len(data) == stamp.size
-        return _file(stamp._replace(size=len(data)), blob, whole and stamp.settled)
+        is_whole = stamp == stamp_before and len(data) == stamp.size
+        return _file(stamp._replace(size=len(data)), blob, is_whole and stamp.settled)
 
     def stamps(self, folder: str) -> dict[str, Stamp]:
         """Returns the stamp of everything that lies directly in a folder; none when it does not exist."""
@@ -156,11 +156,11 @@ class Tree:
         except FileNotFoundError:
             facts = None
         if facts is None or now is None:
-            same = facts is now
+            is_same = facts is now
         else:
             # The time of the last change also moves when another name of the same file is removed.
-            same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts).fact == now.fact
-        if not same:
+            is_same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts).fact == now.fact
+        if not is_same:
             raise changed(path)
 
 

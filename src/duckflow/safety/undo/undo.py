@@ -77,14 +77,14 @@ class UndoOperations:
     def diff(self, session: str, scope: UndoScope) -> UndoPreview:
         """Returns what some work did; where the scope names none, the latest that is not undone."""
         with self.recorder.transaction():
-            known = self._ledger.works(session)
-            if not known:
+            all_works = self._ledger.works(session)
+            if not all_works:
                 raise DuckflowError("undo.nothing")
-            standing = [work for work in known if not work.undone] or known
-            works = [work for work in known if scope.holds(work.author)] if scope.named else standing[-1:]
+            standing_works = [work for work in all_works if not work.undone] or all_works
+            works = [work for work in all_works if scope.holds(work.author)] if scope.named else standing_works[-1:]
             if not works:
-                too_old = scope.turn <= self._ledger.forgotten(session)
-                raise DuckflowError("undo.forgotten_turn" if too_old else "undo.unknown_turn", turn=scope.turn)
+                is_forgotten = scope.turn <= self._ledger.forgotten(session)
+                raise DuckflowError("undo.forgotten_turn" if is_forgotten else "undo.unknown_turn", turn=scope.turn)
             return self._preview(works, in_all(changes_in(works, scope)), UndoPlan())
 
     def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
@@ -92,8 +92,8 @@ class UndoOperations:
         with self.recorder.transaction():
             works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
             changes = in_all([change for change in changes_in(works, scope) if not change.undone])
-            stored = [edit for edit in changes if all(not fact or fact.blob for fact in (edit.before, edit.after))]
-            return [FileVersions(edit.path, self._content(edit.before), self._content(edit.after)) for edit in stored]
+            edits = [edit for edit in changes if all(not fact or fact.blob for fact in (edit.before, edit.after))]
+            return [FileVersions(edit.path, self._content(edit.before), self._content(edit.after)) for edit in edits]
 
     def _content(self, fact: Fact | None) -> bytes | None:
         return self.recorder.contents.get(fact.blob) if fact else None
@@ -101,34 +101,34 @@ class UndoOperations:
     def preview(self, session: str, back: bool, scope: UndoScope) -> UndoPreview:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            works, planned = self._planned(session, back, scope)
-            moves = [Change(step.path, step.fact, step.target) for step in planned.steps]
-            return self._preview(works, sorted(moves), planned)
+            works, plan = self._planned(session, back, scope)
+            moves = [Change(step.path, step.fact, step.target) for step in plan.steps]
+            return self._preview(works, sorted(moves), plan)
 
     def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> Outcome:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
-            works, planned = self._planned(session, back, scope)
-            spared = planned.maybe_others if only_own and back else []
-            planned.left = planned.take_out([*planned.conflicts, *spared])
-            window = self.recorder.open_restore(session, [step.path for step in planned.steps])
+            works, plan = self._planned(session, back, scope)
+            spared_steps = plan.maybe_others if only_own and back else []
+            plan.left = plan.take_out([*plan.conflicts, *spared_steps])
+            window = self.recorder.open_restore(session, [step.path for step in plan.steps])
         try:
-            stayed = carry_out(planned, self.recorder.tree)
+            kept_folders = carry_out(plan, self.recorder.tree)
         finally:
             self.recorder.close(window)
         with self.recorder.transaction():
-            self._mark(works, back, scope, planned)
-            standing = {edit.path for work in self._ledger.works(session) for edit in work.changes if not edit.undone}
-            self.recorder.restored(step.path for step in planned.steps)
-            left_out = self._left_out(works, planned)
-        if stayed:
-            left_out.append(name_some("folder_kept", dict.fromkeys(stayed, 1)))
-        if spared:
-            left_out.append(name_some("spared", _names(spared)))
-        changed = tuple(_names(planned.steps))
-        cleared = tuple(path for path in changed if path not in standing)
+            self._mark(works, back, scope, plan)
+            live_paths = {edit.path for work in self._ledger.works(session) for edit in work.changes if not edit.undone}
+            self.recorder.restored(step.path for step in plan.steps)
+            phrases = self._left_out(works, plan)
+        if kept_folders:
+            phrases.append(name_some("folder_kept", dict.fromkeys(kept_folders, 1)))
+        if spared_steps:
+            phrases.append(name_some("spared", _names(spared_steps)))
+        changed_paths = tuple(_names(plan.steps))
+        cleared_paths = tuple(path for path in changed_paths if path not in live_paths)
         authors = tuple(work.author for work in works)
-        return Outcome(authors, "", changed, cleared, _conflicts(planned), tuple(left_out))
+        return Outcome(authors, "", changed_paths, cleared_paths, _conflicts(plan), tuple(phrases))
 
     def close(self) -> None:
         for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
@@ -139,31 +139,31 @@ class UndoOperations:
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
         first: tuple[list[UndoWork], UndoPlan] | None = None
         while works or first is None:
-            chosen = self._chosen(works, back, scope)
-            planned = self._plan(chosen, back, scope)
-            first = first or (chosen, planned)
-            if not planned.hopeless or not back or scope.named or scope.paths:
-                return chosen, planned
-            works = [work for work in works if work not in chosen and not work.undone]
+            selection = self._chosen(works, back, scope)
+            plan = self._plan(selection, back, scope)
+            first = first or (selection, plan)
+            if not plan.hopeless or not back or scope.named or scope.paths:
+                return selection, plan
+            works = [work for work in works if work not in selection and not work.undone]
         return first
 
     def _chosen(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[UndoWork]:
         """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
         if back and scope.paths and not scope.named:
-            newest = newest_of(works, scope).values()
-            chosen = [work for work in works if work.author.whole in newest]
+            newest_authors = newest_of(works, scope).values()
+            selection = [work for work in works if work.author.whole in newest_authors]
         elif back:
-            fitting = [work for work in works if not work.undone or scope.named]
-            last = fitting[-1].author if fitting else None
-            chosen = [work for work in fitting if scope.named or (last and work.author.whole == last.whole)]
+            candidates = [work for work in works if not work.undone or scope.named]
+            author = candidates[-1].author if candidates else None
+            selection = [work for work in candidates if scope.named or (author and work.author.whole == author.whole)]
         else:
             number = max((change.undone for work in works for change in work.changes), default=0)
-            chosen = [work for work in works if number and any(change.undone == number for change in work.changes)]
-        if not chosen and scope.paths:
+            selection = [work for work in works if number and any(change.undone == number for change in work.changes)]
+        if not selection and scope.paths:
             raise DuckflowError("undo.nothing_of", names=", ".join(map(shown, scope.paths)))
-        if not chosen:
+        if not selection:
             raise DuckflowError("undo.nothing" if back else "undo.nothing_to_redo")
-        return chosen
+        return selection
 
     def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
         """Plans the steps. With `back` it is as if the work had not been, else as the work had made it."""
@@ -177,38 +177,38 @@ class UndoOperations:
 
     def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
         """Goes through all changes of a path, the latest first where they are taken back."""
-        now = self.recorder.tree.look(path)
-        fact, own = now and now.fact, not back or all(change.own for change in changes)
-        every = self._ledger.changes_of(path)
-        gone = {change.order for change in every if change.undone}
+        seen = self.recorder.tree.look(path)
+        fact, own = seen and seen.fact, not back or all(change.own for change in changes)
+        history = self._ledger.changes_of(path)
+        undone = {change.order for change in history if change.undone}
         facts = list[Fact | None]()
         for change in sorted(changes, key=lambda change: change.order, reverse=back):
             expected, want = (change.after, change.before) if back else (change.before, change.after)
             if fact and expected and same_index(self.recorder.contents, path, expected, fact):
                 expected = fact
-            later = (other for other in every if other.order > change.order and other.order not in gone)
-            went_on = back and any(other.before is None or other.before.kept for other in later)
+            later_changes = (other for other in history if other.order > change.order and other.order not in undone)
+            went_on = back and any(other.before is None or other.before.kept for other in later_changes)
             try:
-                fact = moved(fact, expected, want, partial(self._rewritten, every, gone, change.order), went_on)
+                fact = moved(fact, expected, want, partial(self._rewritten, history, undone, change.order), went_on)
             except Overlap:
-                return UndoStep(path, now, want, own, overlaps=True)
-            gone ^= {change.order}
+                return UndoStep(path, seen, want, own, overlaps=True)
+            undone ^= {change.order}
             facts.append(fact)
-        if back and (kept := last_kept(fact, changes, every)) != fact:
-            fact = facts[-1] = kept
-        return UndoStep(path, now, fact, own, facts=tuple(facts))
+        if back and (kept_fact := last_kept(fact, changes, history)) != fact:
+            fact = facts[-1] = kept_fact
+        return UndoStep(path, seen, fact, own, facts=tuple(facts))
 
     def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
         """Returns the present text without a change or with it again, and keeps it to be put in place."""
         keep, read = self.recorder.contents.keep, self.recorder.contents.get
-        present, versions = read(now.blob) if now.blob else None, list[Version]()
+        current_text, versions = read(now.blob) if now.blob else None, list[Version]()
         for change in every:
             texts = [read(fact.blob) if fact and fact.blob else None for fact in (change.before, change.after)]
             if texts[0] is not None and texts[1] is not None:
                 versions.append(Version(texts[0], texts[1], change.order, change.undone))
-        if present is None or not want.blob or number not in (version.number for version in versions):
+        if current_text is None or not want.blob or number not in (version.number for version in versions):
             return None
-        history = history_of(versions, present, gone)
+        history = history_of(versions, current_text, gone)
         text = history and (history.with_again(number) if number in gone else history.without(number))
         if text is None or not keep(blob := content_id(text), text):
             return None
@@ -217,34 +217,34 @@ class UndoOperations:
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
         """Notes what is taken back. What is done again is noted as if it were done now."""
         number = self._ledger.next_order()
-        moving = to_move(works, back, scope)
-        marked = {(change.path, change.order): change._replace(undone=number if back else 0) for change in moving}
-        last = number
+        edits = to_move(works, back, scope)
+        updates = {(change.path, change.order): change._replace(undone=number if back else 0) for change in edits}
+        last_order = number
         for step in planned.steps if not back else ():
-            changes = sorted((change for change in moving if change.path == step.path), key=lambda change: change.order)
-            for place, (change, before) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
-                last = max(last, number + place)
-                again = change._replace(before=before, after=step.facts[place], order=number + place, undone=0)
-                marked[change.path, change.order] = again
+            changes = sorted((change for change in edits if change.path == step.path), key=lambda change: change.order)
+            for index, (change, fact) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
+                last_order = max(last_order, number + index)
+                redone = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
+                updates[change.path, change.order] = redone
         # What was not brought back (someone else's, or not possible) stays as the work left it.
-        untouched = {step.path for step in (*planned.left, *planned.impossible)}
+        untouched_paths = {step.path for step in (*planned.left, *planned.impossible)}
         for work in works:
             work.changes = [
-                change if change.path in untouched else marked.get((change.path, change.order), change)
+                change if change.path in untouched_paths else updates.get((change.path, change.order), change)
                 for change in work.changes
             ]
-            work.latest = last
+            work.latest = last_order
             work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
             self._ledger.save(work)
 
     def _preview(self, works: Sequence[UndoWork], moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
         impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
-        tracked = tracked_files(self._folder, [impact.path for impact in impacts])
-        impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts)
-        maybe = planned.maybe_others
-        maybe_yours = (name_some("maybe_yours", _names(maybe)),) if maybe else ()
+        tracked_paths = tracked_files(self._folder, [impact.path for impact in impacts])
+        impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked_paths}) for impact in impacts)
+        doubtful_steps = planned.maybe_others
+        maybe_yours = (name_some("maybe_yours", _names(doubtful_steps)),) if doubtful_steps else ()
         authors = tuple(work.author for work in works)
-        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(maybe) == len(planned.steps)
+        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(doubtful_steps) == len(planned.steps)
         return UndoPreview(authors, "", impacts, diff, uncovered, _conflicts(planned), maybe_yours, nothing_else)
 
     def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
@@ -253,11 +253,11 @@ class UndoOperations:
             for kind, names in work.left_out.items():
                 kinds[kind] = kinds.get(kind, {}) | names
         phrases = [name_some(kind, names) for kind, names in sorted(kinds.items())]
-        named = {name for names in kinds.values() for name in names}
-        if impossible := [step for step in planned.impossible if step.path not in named]:
-            phrases.append(name_some("impossible", _names(impossible)))
-        if forgotten := self._ledger.forgotten(works[0].session):
-            phrases.append(say("undo.forgotten", turn=forgotten))
+        listed_names = {name for names in kinds.values() for name in names}
+        if impossible_steps := [step for step in planned.impossible if step.path not in listed_names]:
+            phrases.append(name_some("impossible", _names(impossible_steps)))
+        if forgotten_turn := self._ledger.forgotten(works[0].session):
+            phrases.append(say("undo.forgotten", turn=forgotten_turn))
         return phrases
 
 
@@ -298,10 +298,10 @@ class Undo:
         """Wraps a command; at the end the list that it yields holds the changes. `left_running` is the command's name,
         when it goes on in the background after this ends. Its changes are found by comparing the folder before and
         after. Files that `text` names as written are certainly its own; other changes may be somebody else's."""
-        known = self._roots(named_targets(text, self._workspace.root))
+        target_paths = self._roots(named_targets(text, self._workspace.root))
         # A command that names git may change its files.
-        known += [GIT] if re.search(r"\bgit\b", text) else []
-        return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, known))
+        target_paths += [GIT] if re.search(r"\bgit\b", text) else []
+        return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, target_paths))
 
     def watch(self) -> AbstractAsyncContextManager[list[Change]]:
         """Wraps a command of the user's own; at the end the list that it yields holds the changes. They are nobody's
@@ -349,9 +349,9 @@ class Undo:
 
     @asynccontextmanager
     async def _window(self, begin: Callable[[Recorder], int | None]) -> AsyncGenerator[list[Change]]:
-        changed: list[Change] = []
+        changes: list[Change] = []
         if not self._settings.enabled:
-            yield changed
+            yield changes
             return
         try:
             window = await asyncio.to_thread(self._with_operations, lambda operations: begin(operations.recorder))
@@ -359,11 +359,11 @@ class Undo:
             message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
             raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
         try:
-            yield changed
+            yield changes
         finally:
             if window is not None:
                 # This happens even when the turn is being cancelled: what was done was done.
-                await asyncio.shield(asyncio.to_thread(self._note, window, changed))
+                await asyncio.shield(asyncio.to_thread(self._note, window, changes))
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:

@@ -41,10 +41,10 @@ class Survey:
 
     def left_out(self, path: str) -> bool:
         """Says whether something may have been there that is not covered."""
-        return any(above in self.places or above in self.blind for above in upwards(path))
+        return any(parent in self.places or parent in self.blind for parent in upwards(path))
 
     def unseen(self, path: str) -> bool:
-        return any(above in self.blind for above in upwards(path))
+        return any(parent in self.blind for parent in upwards(path))
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in; no
@@ -55,8 +55,8 @@ class Survey:
             old, seen = before.watched.get(path), self.covered.get(path)
             new = seen.stamp if seen else self.watched.get(path)
             if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
-                place = next(above for above in upwards(path) if above in before.places | self.places)
-                counts[place] = counts.get(place, 0) + 1
+                ignored_folder = next(parent for parent in upwards(path) if parent in before.places | self.places)
+                counts[ignored_folder] = counts.get(ignored_folder, 0) + 1
         return counts
 
 
@@ -132,73 +132,79 @@ class FolderWalk:
             else:
                 self._survey.watched[path] = stamp
             return
-        known = self._known.get(path)
-        if known is None or known.stamp != stamp or not known.settled:
+        seen = self._known.get(path)
+        if seen is None or seen.stamp != stamp or not seen.settled:
             name = path.rpartition("/")[2]
             if OWN_TEMPORARY.fullmatch(name) or (self._in_git and is_guarded_pack(path)):
                 return
             try:
-                known = self._tree.see(handle, name, facts)
+                seen = self._tree.see(handle, name, facts)
             except FileNotFoundError:
                 return
         self._of_git += self._in_git
         if (self._of_git if self._in_git else len(self._survey.covered) - self._of_git) >= self._settings.files:
             raise TooManyFiles
-        self._survey.covered[path] = known
+        self._survey.covered[path] = seen
 
     def _folder(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
-        name, known = path.rpartition("/")[2], self._known.get(path)
+        name, known_entry = path.rpartition("/")[2], self._known.get(path)
         if place or self._ignores(path, rules, is_folder=True):
             place = place or path
             self._survey.places.add(place)
             if "/" not in path and _holds_repository(handle, name):
                 # The history of a repository one level down is kept, though its files are ignored.
-                self._survey.covered[path] = known or self._tree.see(handle, name, facts)
+                self._survey.covered[path] = known_entry or self._tree.see(handle, name, facts)
         else:
             seen = self._tree.see(handle, name, facts)
             if self._in_git and FAN_OUT.search(path):
                 self._objects(handle, path, seen)
                 return
-            self._survey.covered[path] = known if known and known.fact == seen.fact else seen
+            self._survey.covered[path] = known_entry if known_entry and known_entry.fact == seen.fact else seen
             if self._in_git and APART.search(path):
                 self._survey.blind[path] = path
                 return
         try:
             if path.count("/") >= MAX_DEPTH or (place and self._watches_enough):
                 raise PermissionError
-            inner = os.open(name, READ_FOLDER, dir_fd=handle)
+            inner_handle = os.open(name, READ_FOLDER, dir_fd=handle)
         except FileNotFoundError:
             return
         except OSError:
             self._survey.blind[path] = place or path
             return
         try:
-            self._list(inner, f"{path}/", rules, place)
+            self._list(inner_handle, f"{path}/", rules, place)
         finally:
-            os.close(inner)
+            os.close(inner_handle)
 
     def _objects(self, handle: int, path: str, folder: Seen) -> None:
         """Surveys a folder of objects. Objects never change, so a known one is not looked at again; where none came or
         went since the folder was listed, the folder is not listed again."""
-        known = self._known.get(path)
-        if known and known.stamp == folder.stamp and known.settled:
-            self._survey.covered[path] = known
+        known_entry = self._known.get(path)
+        if known_entry and known_entry.stamp == folder.stamp and known_entry.settled:
+            self._survey.covered[path] = known_entry
             objects = self._known_objects.get(path, {})
             self._survey.covered |= objects
             self._of_git += len(objects)
             return
         self._survey.covered[path] = folder._replace(settled=folder.stamp.settled)
-        inner = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
+        inner_handle = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
         try:
-            for name in os.listdir(inner):
-                if seen := self._known.get(full := f"{path}/{name}"):
+            for name in os.listdir(inner_handle):
+                if seen := self._known.get(object_path := f"{path}/{name}"):
                     self._of_git += 1
-                    self._survey.covered[full] = seen
-                elif OBJECT.search(full):
+                    self._survey.covered[object_path] = seen
+                elif OBJECT.search(object_path):
                     with contextlib.suppress(FileNotFoundError):
-                        self._file(inner, full, os.stat(name, dir_fd=inner, follow_symlinks=False), None, "")
+                        self._file(
+                            inner_handle,
+                            object_path,
+                            os.stat(name, dir_fd=inner_handle, follow_symlinks=False),
+                            None,
+                            "",
+                        )
         finally:
-            os.close(inner)
+            os.close(inner_handle)
 
     @cached_property
     def _known_objects(self) -> dict[str, dict[str, Seen]]:
