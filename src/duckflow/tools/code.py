@@ -70,11 +70,13 @@ class Outline(MapTool[OutlineArgs]):
         if kind == "folder":
             code_map = await self._fresh()
             text = files_outline(code_map, path, ROOM) or f"{FOLDERS}\n{folders_outline(code_map, path, ROOM)}"
-            holds = text if code_map.files(path) else f"{name} holds no source files."
-            return Done(holds, say("code.outlined", path=name))
+            folder_text = text if code_map.files(path) else f"{name} holds no source files."
+            return Done(folder_text, say("code.outlined", path=name))
         if language_of(path) is None:
-            known = ", ".join(sorted({language.grammar for language in languages().values()}))
-            raise ToolError(f"The language of {name} is not known here (known: {known}). Read it.", "code.unknown")
+            known_languages = ", ".join(sorted({language.grammar for language in languages().values()}))
+            raise ToolError(
+                f"The language of {name} is not known here (known: {known_languages}). Read it.", "code.unknown"
+            )
         text = source_text(self._workspace, path)
         outline = file_outline(symbols_in(text, path), text.split("\n"), ROOM)
         lines = f"{name} ({text.count(chr(10)) + 1} lines; each with its first and last line)"
@@ -113,8 +115,8 @@ class FindDefinition(SymbolTool):
             if not (lines := await self._told_by_servers(args)):
                 raise
         note = [f"[{len(lines) - MOST_DEFINITIONS} more]"] if len(lines) > MOST_DEFINITIONS else []
-        listed = "\n".join(lines[:MOST_DEFINITIONS] + note)
-        return Done(listed, say("code.found", symbol=shown(args.symbol), count=len(lines)))
+        listing = "\n".join(lines[:MOST_DEFINITIONS] + note)
+        return Done(listing, say("code.found", symbol=shown(args.symbol), count=len(lines)))
 
     async def _told_by_servers(self, args: SymbolArgs) -> list[str]:
         servers, name = self._servers(), re.split(r"\.|::", args.symbol.strip("() "))[-1]
@@ -131,8 +133,8 @@ class Callers(SymbolTool):
         code_map = await self._fresh()
         definitions = _definitions(code_map, args)
         if len(definitions) > MOST_AT_ONCE:
-            listed = "\n".join(_defined(definition, code_map) for definition in definitions[:MOST_DEFINITIONS])
-            text = f"{len(definitions)} definitions have this name. Name one as Class.name or by `path`:\n{listed}"
+            listing = "\n".join(_defined(definition, code_map) for definition in definitions[:MOST_DEFINITIONS])
+            text = f"{len(definitions)} definitions have this name. Name one as Class.name or by `path`:\n{listing}"
             return Done(text, say("code.found", symbol=shown(args.symbol), count=len(definitions)))
         answers, count = list[str](), 0
         for target in definitions:
@@ -147,10 +149,10 @@ class Callers(SymbolTool):
             return uses
         text = source_text(self._workspace, target.path)
         column = text.split("\n")[target.line - 1].find(target.name)
-        known = await servers.references(target.path, target.line, column, text, self._settings.seconds)
-        if known is None:
+        references = await servers.references(target.path, target.line, column, text, self._settings.seconds)
+        if references is None:
             return uses
-        places = {(place.path, place.line, place.column) for place in known}
+        places = {(place.path, place.line, place.column) for place in references}
         return uses._replace(uses=[_decided(use, places) if use.means == "unsure" else use for use in uses.uses])
 
 
@@ -161,25 +163,29 @@ def _decided(use: Use, places: Collection[tuple[str, int, int]]) -> Use:
 def _definitions(code_map: CodeMap, args: SymbolArgs) -> list[Symbol]:
     """Returns the definitions of `name`, `Class.name` or `Class::name` in the file or folder of the call. Raises a
     ToolError where there are none."""
-    wanted = args.symbol.replace("::", ".").strip(".() ")
-    name = wanted.rpartition(".")[2]
-    named = code_map.named(name)
+    qualified_name = args.symbol.replace("::", ".").strip(".() ")
+    name = qualified_name.rpartition(".")[2]
+    same_named = code_map.named(name)
     matches = [
-        symbol for symbol in named if symbol.qualified == wanted or f".{symbol.qualified}".endswith(f".{wanted}")
+        symbol
+        for symbol in same_named
+        if symbol.qualified == qualified_name or f".{symbol.qualified}".endswith(f".{qualified_name}")
     ]
     # Some languages write it as `module.name`.
     matches = matches or [
-        symbol for symbol in named if wanted.endswith(f"{_stem(symbol)}.{name}") and not symbol.parent
+        symbol for symbol in same_named if qualified_name.endswith(f"{_stem(symbol)}.{name}") and not symbol.parent
     ]
-    place = args.path.removeprefix("./").rstrip("/")
-    if place:
-        matches = [symbol for symbol in matches if symbol.path == place or symbol.path.startswith(f"{place}/")]
+    wanted_path = args.path.removeprefix("./").rstrip("/")
+    if wanted_path:
+        matches = [
+            symbol for symbol in matches if symbol.path == wanted_path or symbol.path.startswith(f"{wanted_path}/")
+        ]
     if matches:
         return matches
-    near = [symbol.name for symbol in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
-    hint = f" Beginning like it: {', '.join(dict.fromkeys(near))}." if near else ""
-    where = f" in {shown(place)}" if place else ""
-    text = f"{shown(args.symbol)} is not defined{where} in a language of the map.{hint} Else search its text."
+    similar_names = [symbol.name for symbol in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
+    hint = f" Beginning like it: {', '.join(dict.fromkeys(similar_names))}." if similar_names else ""
+    in_path = f" in {shown(wanted_path)}" if wanted_path else ""
+    text = f"{shown(args.symbol)} is not defined{in_path} in a language of the map.{hint} Else search its text."
     raise ToolError(text, "code.not_found", symbol=shown(args.symbol))
 
 
@@ -196,15 +202,15 @@ def _defined(symbol: Symbol, code_map: CodeMap) -> str:
 def _told(target: Symbol, uses: Uses, room: int) -> str:
     """Lists the uses by file and by the function around them, then the uses that could not be assigned to one
     definition, then the number of files that were not searched for lack of time."""
-    sure, unsure = uses.meaning("it"), uses.meaning("unsure")
-    files, used = len({use.path for use in sure}), sum(use.role != "import" for use in sure)
-    head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {used} places, in {files} files"
-    head += f" that import it {len(sure) - used} times" if len(sure) > used else ""
-    others = len(uses.meaning("other"))
-    lines = [head + (f"; {others} places mean something else of this name" if others else "")]
-    text = _grouped(sure, room)
+    sure_uses, unsure_uses = uses.meaning("it"), uses.meaning("unsure")
+    files, use_count = len({use.path for use in sure_uses}), sum(use.role != "import" for use in sure_uses)
+    head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {use_count} places, in {files} files"
+    head += f" that import it {len(sure_uses) - use_count} times" if len(sure_uses) > use_count else ""
+    other_count = len(uses.meaning("other"))
+    lines = [head + (f"; {other_count} places mean something else of this name" if other_count else "")]
+    text = _grouped(sure_uses, room)
     lines += [text] if text else []
-    lines += [f"cannot be told (the same name on an unknown object): {_places(unsure)}"] if unsure else []
+    lines += [f"cannot be told (the same name on an unknown object): {_places(unsure_uses)}"] if unsure_uses else []
     if uses.not_looked_at:
         lines.append(f"[no time for {len(uses.not_looked_at)} files that have the name: search them by text]")
     return "\n".join(lines)
@@ -214,17 +220,19 @@ def _grouped(uses: Sequence[Use], room: int) -> str:
     lines = list[str]()
     for path, in_file in groupby(uses, lambda use: use.path):
         lines.append(shown(path))
-        for within, places in groupby(in_file, lambda use: use.within):
-            lines += [f"  in {within}"] if within else []
+        for enclosing_name, places in groupby(in_file, lambda use: use.within):
+            lines += [f"  in {enclosing_name}"] if enclosing_name else []
             lines += dict.fromkeys(f"  {use.line}: {shown_line(use.text[:LINE])}" for use in places)
     text = "\n".join(lines)
     if len(text) <= room:
         return text
     by_file = [(path, list(in_file)) for path, in_file in groupby(uses, lambda use: use.path)]
     brief = "\n".join(f"{shown(path)}:{','.join(str(use.line) for use in in_file)}" for path, in_file in by_file)
-    cut = brief[:room].rpartition("\n")[0] if len(brief) > room else brief
-    left_out = brief.count("\n") - cut.count("\n")
-    return cut + (f"\n[{left_out} more files; give a `path` or search by text]" if left_out else "")
+    fitting_text = brief[:room].rpartition("\n")[0] if len(brief) > room else brief
+    lines_left_out = brief.count("\n") - fitting_text.count("\n")
+    return fitting_text + (
+        f"\n[{lines_left_out} more files; give a `path` or search by text]" if lines_left_out else ""
+    )
 
 
 def _places(uses: Sequence[Use]) -> str:

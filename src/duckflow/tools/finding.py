@@ -73,16 +73,17 @@ class ReportFinding(Tool[FindingArgs]):
         path = self._checked(args)
         finding = ReviewFinding(path=path, line=args.line, severity=args.severity, text=args.text.strip())
         if args.withdrawn:
-            gone = self._withdraw(finding.place)
+            was_withdrawn = self._withdraw(finding.place)
             return Done(
-                "withdrawn" if gone else "nothing was reported there", say("review.withdrawn", place=finding.place)
+                "withdrawn" if was_withdrawn else "nothing was reported there",
+                say("review.withdrawn", place=finding.place),
             )
         for_model = "Kept, without a witness."
         if args.command:
-            shown_by = await self._show(Witness(command=args.command, path=args.test_path, text=args.test))
-            finding = finding.model_copy(update={"witness": shown_by})
-            for_model = TOLD[shown_by.status].format(code=shown_by.code, before=shown_by.before_code)
-            for_model = f"{for_model}\n{shown_by.output}" if shown_by.output else for_model
+            witness = await self._show(Witness(command=args.command, path=args.test_path, text=args.test))
+            finding = finding.model_copy(update={"witness": witness})
+            for_model = TOLD[witness.status].format(code=witness.code, before=witness.before_code)
+            for_model = f"{for_model}\n{witness.output}" if witness.output else for_model
         self._keep(finding)
         return Done(for_model, say("review.found", place=finding.place, text=finding.text))
 

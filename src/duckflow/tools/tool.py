@@ -161,8 +161,8 @@ class Tool(ABC, Generic[A]):
 
     def acts(self, args: A) -> bool:
         """Says whether this call does more than look at something or talk. If so, it waits while the user is asked."""
-        looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
-        return self.goes_on(args) or not looks
+        only_looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
+        return self.goes_on(args) or not only_looks
 
     def touches(self, args: A) -> tuple[str, ...]:
         """Returns the paths that the call may change, so that they can be saved before. Empty means unknown: everything
@@ -216,7 +216,10 @@ class Tool(ABC, Generic[A]):
         """Returns the arguments with the changes of a hook. Arguments that the hook leaves out stay."""
         if not self.hook_args:
             return {**args, **updated}
-        return {**args, **{name: updated[their] for name, their in self.hook_args.items() if their in updated}}
+        return {
+            **args,
+            **{name: updated[hook_name] for name, hook_name in self.hook_args.items() if hook_name in updated},
+        }
 
     def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Returns the result of a call in the form that hooks expect."""

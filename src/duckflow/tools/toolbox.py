@@ -51,8 +51,8 @@ class DuckCallTool(Tool[DuckCallArgs]):
     args = DuckCallArgs
 
     async def run(self, args: DuckCallArgs) -> Done:
-        numbered = "".join(f"\n{number}. {choice}" for number, choice in enumerate(args.choices, 1))
-        return Done(for_model="shown to the user", for_user=say(SAID, text=args.text + numbered))
+        numbered_choices = "".join(f"\n{number}. {choice}" for number, choice in enumerate(args.choices, 1))
+        return Done(for_model="shown to the user", for_user=say(SAID, text=args.text + numbered_choices))
 
     def asks(self, args: DuckCallArgs, language: str) -> bool:
         return True
@@ -161,15 +161,15 @@ class Toolbox:
         return tuple(self._at_hand.values())
 
     def find(self, operation: str) -> AnyTool:
-        known = operation in self._operations or operation in self._untold
-        if known and (tool := self._at_hand.get(operation) or self._made(operation)):
+        is_known = operation in self._operations or operation in self._untold
+        if is_known and (tool := self._at_hand.get(operation) or self._made(operation)):
             return tool
         import difflib
 
         # The error does not list all operations: the prompt does, and a short error is easier to recognize as one.
-        near = ", ".join(difflib.get_close_matches(operation, list(self._operations), n=NEAR, cutoff=0.0))
+        similar_names = ", ".join(difflib.get_close_matches(operation, list(self._operations), n=NEAR, cutoff=0.0))
         raise ToolError(
-            f"unknown operation {operation!r}. Valid operations, the nearest first: {near}",
+            f"unknown operation {operation!r}. Valid operations, the nearest first: {similar_names}",
             "tool.unknown",
             operation=operation,
         )
@@ -179,8 +179,8 @@ class Toolbox:
         if tool := self._at_hand.get(action.operation):
             action = tool.meant(action)
         operation = action.operation
-        known = self._operations.get(operation) or self._later.get(operation) or self._at_hand.get(operation)
-        subject = first_given(known.subject, action.args) if known else ""
+        known_operation = self._operations.get(operation) or self._later.get(operation) or self._at_hand.get(operation)
+        subject = first_given(known_operation.subject, action.args) if known_operation else ""
         return action if subject == action.subject else action.model_copy(update={"subject": subject})
 
     async def get_ready(self, actions: Iterable[Action]) -> None:
@@ -193,14 +193,14 @@ class Toolbox:
     def arguments(self, tool: AnyTool, raw: dict[str, Any]) -> Args:
         """Checks the arguments and returns them as a model. A null for an optional one is the same as leaving it
         out."""
-        present = {name: value for name, value in raw.items() if value is not None}
+        present_args = {name: value for name, value in raw.items() if value is not None}
         try:
-            return tool.args.model_validate(present)
+            return tool.args.model_validate(present_args)
         except ValidationError as problem:
-            wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'args'}: {e['msg']}" for e in problem.errors())
-            known = ", ".join(tool.args.model_fields)
+            mistakes = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'args'}: {e['msg']}" for e in problem.errors())
+            known_names = ", ".join(tool.args.model_fields)
             raise ToolError(
-                f"bad args for {tool.operation}: {wrong}. It takes: {known}",
+                f"bad args for {tool.operation}: {mistakes}. It takes: {known_names}",
                 "tool.bad_args",
                 operation=tool.operation,
             ) from None

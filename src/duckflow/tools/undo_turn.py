@@ -85,9 +85,9 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
         reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
     )
     # A plain yes never undoes changes that may be somebody else's, unless there is nothing else to undo.
-    doubtful = bool(preview.maybe_yours) and not preview.nothing_else
-    yes = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if doubtful else (("yes", "gate.yes"),)
-    keys = (*yes, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
+    is_doubtful = bool(preview.maybe_yours) and not preview.nothing_else
+    yes_keys = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if is_doubtful else (("yes", "gate.yes"),)
+    keys = (*yes_keys, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
     choices = tuple(Choice(key=key, label=say(label), number=GATE_KEYS.index(key) + 1) for key, label in keys)
     title = about_work("title" if back else "redo_title", preview, wish=preview.wish)
     return Question(kind="gate", title=title, gate=request, choices=choices)
@@ -105,11 +105,11 @@ OTHER_FILE = r"(?<![A-Za-z0-9_./-])[A-Za-z0-9_./-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?!
 def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
     """Returns the files that an answer is about, where it names some of the files in question or says that some stay.
     Returns an empty tuple where that leaves all of them, and None where the answer says anything else."""
-    wording, named = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
+    wording, named_paths = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
     wording = re.sub(OTHER_FILE, "#", wording)
-    if named and fullmatch("scopes.only_named", wording, language):
-        return tuple(named) if len(named) < len(paths) else ()
+    if named_paths and fullmatch("scopes.only_named", wording, language):
+        return tuple(named_paths) if len(named_paths) < len(paths) else ()
     if fullmatch("scopes.spared_named", wording, language):
-        remaining = tuple(path for path in paths if path not in named)
-        return None if not remaining else remaining if named else ()
+        remaining_paths = tuple(path for path in paths if path not in named_paths)
+        return None if not remaining_paths else remaining_paths if named_paths else ()
     return None

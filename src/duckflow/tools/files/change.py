@@ -155,8 +155,8 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 def _refuse_blots(change: TextChange) -> None:
     """Raises a ToolError if the change would write the mark that hid a secret from the model in place of the secret."""
-    before = change.before.raw if change.before else ""
-    if change.raw.count(BLOT) > before.count(BLOT) and mask(before).hidden:
+    text_before = change.before.raw if change.before else ""
+    if change.raw.count(BLOT) > text_before.count(BLOT) and mask(text_before).hidden:
         name = shown(change.path)
         raise ToolError(
             f"{BLOT} stands for a secret of {name} that you were not shown, and the new text would put it in the "
@@ -168,8 +168,8 @@ def _refuse_blots(change: TextChange) -> None:
 
 def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
     """Raises a ToolError if the file is no longer as it was when the change was shown to the user."""
-    previewed = seen.take_preview(path)
-    if previewed is not None and previewed != fingerprint:
+    previewed_fingerprint = seen.take_preview(path)
+    if previewed_fingerprint is not None and previewed_fingerprint != fingerprint:
         name = shown(path)
         raise ToolError(
             f"{name} changed after the change was shown to the user, so nothing was done. Read it again, then decide.",
@@ -182,7 +182,7 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     """Writes the change, and says what changed."""
     refuse_if_changed(change.path, change.fingerprint, seen)
     name = shown(change.path)
-    counted = change.diff(DIFFED)
+    full_diff = change.diff(DIFFED)
     if change.before and change.raw == change.before.raw:
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
     with explained_errors(workspace, change.path):
@@ -192,33 +192,33 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     else:
         seen.edited(change.path, change.fingerprint, digest)
     if change.before:
-        told_model = f"Changed {name} (+{counted.added} -{counted.removed} lines).{_now(change, counted.text)}"
-        phrase = say("file.written", path=name, added=counted.added, removed=counted.removed)
+        told_model = f"Changed {name} (+{full_diff.added} -{full_diff.removed} lines).{_now(change, full_diff.text)}"
+        phrase = say("file.written", path=name, added=full_diff.added, removed=full_diff.removed)
     else:
-        told_model = f"Created {name} ({counted.added} lines)."
-        phrase = say("file.created", path=name, lines=counted.added)
+        told_model = f"Created {name} ({full_diff.added} lines)."
+        phrase = say("file.created", path=name, lines=full_diff.added)
     return Done(told_model, phrase, changed=(change.path,))
 
 
 def _now(change: TextChange, changes: str) -> str:
     """Quotes the changed places as they read now, with line numbers, so that the model need not read them again; new
     lines have a `+`. Returns nothing where the model wrote the whole text, because it knows it."""
-    lines, quoted, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
+    lines, quoted_lines, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
     number = 0
     for line in [*changes.split("\n")[2:], "@@"]:
         if line.startswith("+") and number <= len(lines):
             run.append(f"{number}+ {lines[number - 1][:NOW_LENGTH]}")
             number += 1
             continue
-        quoted += run if len(run) <= 2 * NOW_RUN else [*run[:NOW_RUN], "…", *run[-NOW_RUN:]]
+        quoted_lines += run if len(run) <= 2 * NOW_RUN else [*run[:NOW_RUN], "…", *run[-NOW_RUN:]]
         run = []
         if hunk := re.match(HUNK, line):
-            quoted += ["…"] if quoted else []
+            quoted_lines += ["…"] if quoted_lines else []
             number = int(hunk[1])
         elif line.startswith(" "):
-            quoted.append(f"{number}: {lines[number - 1][:NOW_LENGTH]}")
+            quoted_lines.append(f"{number}: {lines[number - 1][:NOW_LENGTH]}")
             number += 1
-    text = "\n".join([*quoted[:NOW_LINES], "…"] if len(quoted) > NOW_LINES else quoted)
-    if not quoted or change.whole or secret_name(change.path) or mask(text).hidden:
+    text = "\n".join([*quoted_lines[:NOW_LINES], "…"] if len(quoted_lines) > NOW_LINES else quoted_lines)
+    if not quoted_lines or change.whole or secret_name(change.path) or mask(text).hidden:
         return ""
     return f" Now:\n{text}"

@@ -36,24 +36,24 @@ class DeleteFile(FileTool[DeleteArgs]):
     args = DeleteArgs
 
     def preview(self, args: DeleteArgs) -> Preview:
-        target, inside = self._found(args)
-        fingerprint = self._fingerprint(target, inside)
+        target, entries = self._found(args)
+        fingerprint = self._fingerprint(target, entries)
         self.seen.previewed(target.path, fingerprint)
         if target.kind == "folder":
-            return _folder_preview(target, inside, fingerprint)
+            return _folder_preview(target, entries, fingerprint)
         text = self._text(target)
         shown_diff = diff(text, "", target.path, self.settings.deleted_lines)
         impact = FileImpact(path=shown(target.path), change="delete", removed=shown_diff.removed)
         return Preview(impacts=(impact,), diff=shown_diff.text, fingerprint=fingerprint)
 
     async def run(self, args: DeleteArgs) -> Done:
-        target, inside = self._found(args)
-        refuse_if_changed(target.path, self._fingerprint(target, inside), self.seen)
+        target, entries = self._found(args)
+        refuse_if_changed(target.path, self._fingerprint(target, entries), self.seen)
         with explained_errors(self.workspace, target.path):
             self.workspace.delete(target.path, args.recursive)
         self.seen.forget(target.path)
         name = shown(target.path)
-        files = [entry for entry in inside if entry.kind != "folder"]
+        files = [entry for entry in entries if entry.kind != "folder"]
         if target.kind != "folder":
             return Done(f"Deleted {name}.", say("file.deleted", path=name), changed=(target.path,))
         phrase = say("file.folder_deleted", path=name, files=len(files))
@@ -66,26 +66,26 @@ class DeleteFile(FileTool[DeleteArgs]):
             target = self.workspace.stat(args.path, follow=False)
             if target.path == ".":
                 raise ToolError("The work folder itself cannot be deleted. Name something in it.", "path.whole_folder")
-            inside = list(islice(self.workspace.walk(target.path), COUNTED)) if target.kind == "folder" else []
-        if inside and not args.recursive:
-            name, files = shown(target.path), sum(entry.kind != "folder" for entry in inside)
+            entries = list(islice(self.workspace.walk(target.path), COUNTED)) if target.kind == "folder" else []
+        if entries and not args.recursive:
+            name, files = shown(target.path), sum(entry.kind != "folder" for entry in entries)
             raise ToolError(
                 f"{name} is a folder with {files} files. To delete it with all that is in it, set recursive to true.",
                 "file.not_empty",
                 path=name,
                 reason="",
             )
-        return target, inside
+        return target, entries
 
     def _fingerprint(self, target: FolderEntry, inside: list[FolderEntry]) -> str:
         """Returns a digest of the target's name, kind, size and time, and of the same facts for everything
         in a folder."""
-        facts = hashlib.sha256()
+        digest = hashlib.sha256()
         for entry in (target, *inside):
             # A folder's own time changes with its content, which is part of the digest anyway.
             state = "" if entry.kind == "folder" else f"{entry.size} {entry.modified}"
-            facts.update(f"{entry.path}\0{entry.kind}\0{state}\0".encode("utf-8", "surrogateescape"))
-        return facts.hexdigest()
+            digest.update(f"{entry.path}\0{entry.kind}\0{state}\0".encode("utf-8", "surrogateescape"))
+        return digest.hexdigest()
 
     def _text(self, target: FolderEntry) -> str:
         """Returns the text for the diff; nothing for a link, a large file, or a file that is no text."""
@@ -108,10 +108,10 @@ def _usable(files: list[FolderEntry]) -> Iterator[str]:
 def _folder_preview(folder: FolderEntry, inside: list[FolderEntry], fingerprint: str) -> Preview:
     """Shows the folder with its number of files, then the first files by name."""
     files = [file for file in inside if file.kind != "folder"]
-    whole = FileImpact(path=f"{shown(folder.path)}/ ({len(files)})", change="delete")
-    named = [FileImpact(path=shown(file.path), change="delete") for file in files[:NAMED]]
+    folder_impact = FileImpact(path=f"{shown(folder.path)}/ ({len(files)})", change="delete")
+    file_impacts = [FileImpact(path=shown(file.path), change="delete") for file in files[:NAMED]]
     lines = [f"--- a/{shown(folder.path)}/ ({len(files)}, {shown_size(sum(file.size for file in files))})"]
     lines += [f"-{shown(file.path)} ({shown_size(file.size)})" for file in files[:NAMED]]
     if len(files) > NAMED:
         lines.append(f"… +{len(files) - NAMED}")
-    return Preview(impacts=(whole, *named), diff="\n".join(lines), fingerprint=fingerprint)
+    return Preview(impacts=(folder_impact, *file_impacts), diff="\n".join(lines), fingerprint=fingerprint)

@@ -90,13 +90,13 @@ def encode(text: str, form: TextForm) -> bytes:
         line = text.count("\n", 0, problem.start) + 1
         name = NAMES.get(form.encoding, "UTF-8")
         code = f"U+{ord(char):04X}"
-        visible = char if char.isprintable() else code
+        visible_text = char if char.isprintable() else code
         raise ToolError(
-            f"The file is {name}, which has no character {visible} ({code}, line {line} of the new text). "
+            f"The file is {name}, which has no character {visible_text} ({code}, line {line} of the new text). "
             "Nothing was written. Write the text without it.",
             "file.encoding",
             encoding=name,
-            char=f"{visible} ({code})",
+            char=f"{visible_text} ({code})",
             line=line,
         ) from None
 

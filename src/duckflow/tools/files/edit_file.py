@@ -34,13 +34,13 @@ def closest(lines: list[str], wanted: list[str]) -> range | None:
     import difflib
 
     wanted_lines = [line.strip()[:LENGTH] for line in wanted]
-    present = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
+    stripped_lines = [line.strip()[:LENGTH] for line in lines[:COMPARED]]
     for line in sorted(filter(None, wanted_lines), key=len, reverse=True)[:TRIED]:
         letters = Counter(line)
         # An exact comparison takes a hundred times longer, so only the lines that share the most letters are compared.
-        likely = nlargest(LIKELY, dict.fromkeys(present), key=lambda other: _shared(letters, other))
-        if near := difflib.get_close_matches(line, likely, 1, SIMILAR):
-            first = present.index(near[0]) - wanted_lines.index(line)
+        likely_lines = nlargest(LIKELY, dict.fromkeys(stripped_lines), key=lambda other: _shared(letters, other))
+        if close_matches := difflib.get_close_matches(line, likely_lines, 1, SIMILAR):
+            first = stripped_lines.index(close_matches[0]) - wanted_lines.index(line)
             return range(max(0, first - AROUND), min(len(lines), first + len(wanted) + AROUND))
     return None
 
@@ -87,12 +87,12 @@ def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
     """Returns every place of `old` if all are wanted. Otherwise overlapping places count too, since two ways to read an
     edit make it ambiguous, and the search ends after MOST_PLACES: a file of one repeated letter has endless ones."""
     places: list[int] = []
-    at = text.find(old)
-    while at >= 0 and (all or len(places) < MOST_PLACES):
-        fits = not whole_lines or at == 0 or text[at - 1] in "\r\n"
+    offset = text.find(old)
+    while offset >= 0 and (all or len(places) < MOST_PLACES):
+        fits = not whole_lines or offset == 0 or text[offset - 1] in "\r\n"
         if fits:
-            places.append(at)
-        at = text.find(old, at + (max(1, len(old) - 1) if fits and all else 1))
+            places.append(offset)
+        offset = text.find(old, offset + (max(1, len(old) - 1) if fits and all else 1))
     return places
 
 
@@ -108,33 +108,33 @@ def _spliced(text: str, old: str, new: str, places: list[int]) -> str:
 
 def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
     lines = before.split("\n")
-    wanted, fresh = _trimmed(old, new)
-    unsure: list[int] = []
-    for key in LOOSER if wanted else ():
-        places = _line_places([key(line) for line in lines], [key(line) for line in wanted], all)
-        moved = {at: reindent(wanted, lines[at : at + len(wanted)], fresh) for at in places}
-        sure = {at: lines_there for at, lines_there in moved.items() if lines_there is not None}
-        if len(sure) == 1 or (sure and all):
-            after = _put(lines, sure, len(wanted), "\r" if dominant_newline(before) == "\r\n" else "")
-            if after == before:
+    old_lines, new_lines = _trimmed(old, new)
+    unsure_places: list[int] = []
+    for key in LOOSER if old_lines else ():
+        places = _line_places([key(line) for line in lines], [key(line) for line in old_lines], all)
+        reindented = {index: reindent(old_lines, lines[index : index + len(old_lines)], new_lines) for index in places}
+        replacements = {index: lines_there for index, lines_there in reindented.items() if lines_there is not None}
+        if len(replacements) == 1 or (replacements and all):
+            text_after = _put(lines, replacements, len(old_lines), "\r" if dominant_newline(before) == "\r\n" else "")
+            if text_after == before:
                 raise ToolError("The file already reads like that, so nothing was changed.", "edit.nothing")
-            return after
-        if sure:
-            raise _ambiguous([at + 1 for at in sure])
-        unsure = unsure or places
-    raise _not_found(before, lines, wanted, new, unsure)
+            return text_after
+        if replacements:
+            raise _ambiguous([index + 1 for index in replacements])
+        unsure_places = unsure_places or places
+    raise _not_found(before, lines, old_lines, new, unsure_places)
 
 
 def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
     """Returns the lines without line ends and without the blank lines around `old`; the same blank lines are dropped
     from `new`."""
-    wanted, fresh = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
+    old_lines, new_lines = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
     for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
-        while wanted and not wanted[side].strip():
-            drop(wanted)
-            if fresh and not fresh[side].strip():
-                drop(fresh)
-    return list(wanted), list(fresh)
+        while old_lines and not old_lines[side].strip():
+            drop(old_lines)
+            if new_lines and not new_lines[side].strip():
+                drop(new_lines)
+    return list(old_lines), list(new_lines)
 
 
 def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
@@ -152,10 +152,10 @@ def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
 def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: str) -> str:
     out: list[str] = []
     end = 0
-    for at, new in fresh.items():
-        if at >= end:
-            out += lines[end:at]
-            end = at + length
+    for index, new in fresh.items():
+        if index >= end:
+            out += lines[end:index]
+            end = index + length
             out += [line + line_end for line in new]
             if end == len(lines):
                 # The last line of a file may have no newline at its end. When it is deleted, the line before keeps its
@@ -165,18 +165,18 @@ def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: s
 
 
 def _ambiguous(numbers: list[int]) -> ToolError:
-    named = ", ".join(map(str, numbers[:LINES_NAMED])) + (", …" if len(numbers) > LINES_NAMED else "")
+    line_numbers = ", ".join(map(str, numbers[:LINES_NAMED])) + (", …" if len(numbers) > LINES_NAMED else "")
     return ToolError(
-        f"`old` fits {len(numbers)} places (lines {named}), so nothing was changed. "
+        f"`old` fits {len(numbers)} places (lines {line_numbers}), so nothing was changed. "
         "Add neighbouring lines to `old` until it fits only one, or set all=true to replace every one.",
         "edit.ambiguous",
         count=len(numbers),
-        lines=named,
+        lines=line_numbers,
     )
 
 
 def _not_found(before: str, lines: list[str], wanted: list[str], new: str, unsure: list[int]) -> ToolError:
-    nearby = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
+    closest_range = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
     parts = ["`old` does not occur in the file, so nothing was changed."]
     if unsure:
         parts = ["`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."]
@@ -184,10 +184,11 @@ def _not_found(before: str, lines: list[str], wanted: list[str], new: str, unsur
         parts.append("The text of `new` is already there: perhaps the edit was made before.")
     if len(before) <= QUOTED:
         parts.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
-    elif nearby:
-        nearest = _quoted([lines[at] for at in nearby])
+    elif closest_range:
+        quoted_lines = _quoted([lines[index] for index in closest_range])
         parts.append(
-            f"The nearest text, lines {nearby.start + 1}-{nearby.stop}, is:\n{nearest}\nCopy `old` exactly from it."
+            f"The nearest text, lines {closest_range.start + 1}-{closest_range.stop}, is:\n{quoted_lines}\n"
+            "Copy `old` exactly from it."
         )
     else:
         parts.append("Read the file again before editing.")
@@ -213,14 +214,14 @@ def parse_blocks(text: str) -> list[tuple[str, str]]:
     ignored."""
     lines = text.replace("\r\n", "\n").split("\n")
     blocks: list[tuple[str, str]] = []
-    at = 0
-    while at < len(lines):
-        head = HEAD.fullmatch(lines[at])
-        at += 1
-        if head:
-            end = _end(lines, at)
-            blocks.append(_block(lines[at:end], len(head[1]), len(blocks) + 1))
-            at = end + 1
+    index = 0
+    while index < len(lines):
+        head_match = HEAD.fullmatch(lines[index])
+        index += 1
+        if head_match:
+            end = _end(lines, index)
+            blocks.append(_block(lines[index:end], len(head_match[1]), len(blocks) + 1))
+            index = end + 1
     if not blocks:
         raise _unreadable("no SEARCH/REPLACE block was found")
     return blocks
@@ -238,7 +239,7 @@ def _end(lines: list[str], start: int) -> int:
 def _block(lines: list[str], width: int, number: int) -> tuple[str, str]:
     """Splits a block at its divider. The divider is as long as the marker above it, so that other lines of `=` can be
     part of the text."""
-    dividers = [at for at, line in enumerate(lines) if line.strip() == "=" * width]
+    dividers = [index for index, line in enumerate(lines) if line.strip() == "=" * width]
     if len(dividers) != 1:
         raise _unreadable(f"block {number} needs exactly one line of {'=' * width}, it has {len(dividers)}")
     old, new = lines[: dividers[0]], lines[dividers[0] + 1 :]
@@ -303,16 +304,16 @@ class EditFile(FileTool[EditArgs]):
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         texts = _pairs(EditArgs.model_validate(args)) or [("", "")]
         pairs = [{"old_string": old, "new_string": new} for old, new in texts]
-        rest = {name: value for name, value in args.items() if name not in ("edits", "old", "new", "all")}
-        shaped = super().for_hooks(rest, folder) | pairs[0] | {"replace_all": bool(args.get("all"))}
-        return shaped | ({"edits": pairs} if len(pairs) > 1 else {})
+        other_args = {name: value for name, value in args.items() if name not in ("edits", "old", "new", "all")}
+        hook_args = super().for_hooks(other_args, folder) | pairs[0] | {"replace_all": bool(args.get("all"))}
+        return hook_args | ({"edits": pairs} if len(pairs) > 1 else {})
 
     def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        ours, pairs = super().from_hooks(args, updated, folder), updated.get("edits") or [updated]
-        whole = [pair for pair in pairs if "old_string" in pair and "new_string" in pair]
-        edits = [{"old": pair["old_string"], "new": pair["new_string"]} for pair in whole]
-        rest = {name: value for name, value in ours.items() if name not in ("edits", "old", "new")}
-        return {**rest, "edits": edits} if edits else ours
+        our_args, pairs = super().from_hooks(args, updated, folder), updated.get("edits") or [updated]
+        complete_pairs = [pair for pair in pairs if "old_string" in pair and "new_string" in pair]
+        edits = [{"old": pair["old_string"], "new": pair["new_string"]} for pair in complete_pairs]
+        other_args = {name: value for name, value in our_args.items() if name not in ("edits", "old", "new")}
+        return {**other_args, "edits": edits} if edits else our_args
 
     def preview(self, args: EditArgs) -> Preview:
         return preview_change(self._change(args), self.seen)
@@ -344,13 +345,15 @@ def _pairs(args: EditArgs) -> list[tuple[str, str]]:
 def _together(problems: dict[int, ToolError], edits: int) -> ToolError:
     """Joins the problems of all edits into one error, so that the model learns of all of them at once, and which edits
     fit."""
-    first = next(iter(problems.values()))
+    first_problem = next(iter(problems.values()))
     if edits == 1:
-        return first
+        return first_problem
     parts = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
-    if fitting := [str(number) for number in range(1, edits + 1) if number not in problems]:
-        parts.append(f"The others ({', '.join(fitting)}) fit. All edits of one call are made together: none was made.")
-    return ToolError("\n".join(parts), first.key, **{**first.values, "reason": "\n".join(parts)})
+    if fitting_numbers := [str(number) for number in range(1, edits + 1) if number not in problems]:
+        parts.append(
+            f"The others ({', '.join(fitting_numbers)}) fit. All edits of one call are made together: none was made."
+        )
+    return ToolError("\n".join(parts), first_problem.key, **{**first_problem.values, "reason": "\n".join(parts)})
 
 
 def _written(pair: tuple[str, str]) -> str:

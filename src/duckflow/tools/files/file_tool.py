@@ -49,10 +49,10 @@ class SeenFiles:
 
     def saw(self, path: str, digest: str, lines: range, total: int) -> None:
         """Notes that the model saw these lines (counted from 1) of a file that has `total` lines."""
-        known = self._seen.get(path)
-        if known is None or known.digest != digest:
-            known = self._seen[path] = SeenFile(digest, total)
-        known.lines.update(lines)
+        seen_file = self._seen.get(path)
+        if seen_file is None or seen_file.digest != digest:
+            seen_file = self._seen[path] = SeenFile(digest, total)
+        seen_file.lines.update(lines)
         # The model has looked again, so the earlier preview no longer counts.
         self._previewed.pop(path, None)
 
@@ -66,25 +66,25 @@ class SeenFiles:
 
     def edited(self, path: str, before: str, digest: str) -> None:
         """Notes that a part was changed. If the model knew the whole file before, it still does."""
-        known = self._seen.pop(path, None)
-        if known and known.whole and known.digest == before:
+        seen_file = self._seen.pop(path, None)
+        if seen_file and seen_file.whole and seen_file.digest == before:
             self.wrote(path, digest)
         self._previewed.pop(path, None)
 
     def forget(self, path: str) -> None:
         """Forgets a file, or a folder with everything in it, that is gone."""
-        for known in self._beneath(path):
-            del self._seen[known]
+        for seen_path in self._beneath(path):
+            del self._seen[seen_path]
         self._previewed.pop(path, None)
 
     def moved(self, source: str, target: str) -> None:
         """Keeps what the model knows of a file under its new name."""
-        for known in self._beneath(source):
-            self._seen[target + known[len(source) :]] = self._seen.pop(known)
+        for seen_path in self._beneath(source):
+            self._seen[target + seen_path[len(source) :]] = self._seen.pop(seen_path)
         self._previewed.pop(source, None)
 
     def _beneath(self, path: str) -> list[str]:
-        return [known for known in self._seen if known == path or known.startswith(path + "/")]
+        return [seen_path for seen_path in self._seen if seen_path == path or seen_path.startswith(path + "/")]
 
     def previewed(self, path: str, fingerprint: str) -> None:
         self._previewed[path] = fingerprint
@@ -139,11 +139,11 @@ def _suggestion(workspace: Workspace, path: str) -> str:
         names = [entry.path for entry in entries if entry.kind == "file"]
     except OSError:
         names = []
-    last = path.rstrip("/").rpartition("/")[2].lower()
-    same = [name for name in names if name.rpartition("/")[2].lower() == last]
-    near = same or difflib.get_close_matches(path, names, SUGGESTIONS, 0.7)
-    if near:
-        return "Did you mean " + " or ".join(map(shown, near[:SUGGESTIONS])) + "?"
+    file_name = path.rstrip("/").rpartition("/")[2].lower()
+    same_named = [name for name in names if name.rpartition("/")[2].lower() == file_name]
+    similar_names = same_named or difflib.get_close_matches(path, names, SUGGESTIONS, 0.7)
+    if similar_names:
+        return "Did you mean " + " or ".join(map(shown, similar_names[:SUGGESTIONS])) + "?"
     return "List the folder, or find files by name, to see what there is."
 
 
@@ -165,10 +165,10 @@ class FileTool(Tool[A]):
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Gives hooks absolute paths."""
-        shaped = super().for_hooks(args, folder)
-        if isinstance(path := shaped.get(HOOK_PATH), str):
-            shaped[HOOK_PATH] = str(folder / path)
-        return shaped
+        hook_args = super().for_hooks(args, folder)
+        if isinstance(path := hook_args.get(HOOK_PATH), str):
+            hook_args[HOOK_PATH] = str(folder / path)
+        return hook_args
 
     def from_hooks(self, args: Mapping[str, Any], updated: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         path = updated.get(HOOK_PATH)
@@ -177,8 +177,8 @@ class FileTool(Tool[A]):
         return super().from_hooks(args, updated, folder)
 
     def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        place = {"filePath": str(folder / str(args["path"]))} if HOOK_PATH in self.hook_args.values() else {}
-        return {**place, **super().result_for_hooks(text, args, folder)}
+        path_field = {"filePath": str(folder / str(args["path"]))} if HOOK_PATH in self.hook_args.values() else {}
+        return {**path_field, **super().result_for_hooks(text, args, folder)}
 
     def real_path(self, path: str, follow: bool = True) -> str:
         """Returns the one spelling of a path that the workspace uses; a ToolError when the path cannot be used."""

@@ -61,14 +61,18 @@ class Grep(FileTool[GrepArgs]):
         result = await self._by_ripgrep(args, path) if kind == "folder" else None
         if result is None:
             result = await self._by_python(args, path)
-        secret: list[str] = []
+        secret_paths: list[str] = []
         if kind == "folder" and not secret_name(path):
             # They are listed whether they hold a match or not: otherwise a secret could be guessed piece by piece.
-            secret = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
+            secret_paths = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
             result.matches = [match for match in result.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(result.matches))
-        lines = [*self._by_file(result.matches, args.context), *self._notes(result, pattern, path), *_left_out(secret)]
+        lines = [
+            *self._by_file(result.matches, args.context),
+            *self._notes(result, pattern, path),
+            *_left_out(secret_paths),
+        ]
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
@@ -123,14 +127,16 @@ class Grep(FileTool[GrepArgs]):
 
     def _in_file(self, path: str, hits: dict[int, str], context: int) -> Iterator[str]:
         texts = self._lines_of(path) if context else ()
-        around = {line for hit in hits for line in range(max(1, hit - context), min(len(texts), hit + context) + 1)}
-        before = 0
-        for line in sorted(around | hits.keys()):
-            if context and before and line > before + 1:
+        context_lines = {
+            line for hit in hits for line in range(max(1, hit - context), min(len(texts), hit + context) + 1)
+        }
+        last_number = 0
+        for line in sorted(context_lines | hits.keys()):
+            if context and last_number and line > last_number + 1:
                 yield "--"
             text = hits[line] if line in hits else texts[line - 1][: self.settings.grep_line]
             yield f"{line}{':' if line in hits else '-'}{shown_line(text)}"
-            before = line
+            last_number = line
 
     def _lines_of(self, path: str) -> Sequence[str]:
         """Returns the lines of a file; none if it cannot be read, or not whole."""
@@ -164,8 +170,10 @@ def _check(request: Search) -> None:
 def _left_out(secret: list[str]) -> list[str]:
     if not secret:
         return []
-    named = ", ".join(map(shown, secret[:FILES_NAMED])) + (", …" if len(secret) > FILES_NAMED else "")
-    return [f"[not searched, because they look like secrets: {named}; name one as the path, and the user is asked]"]
+    file_names = ", ".join(map(shown, secret[:FILES_NAMED])) + (", …" if len(secret) > FILES_NAMED else "")
+    return [
+        f"[not searched, because they look like secrets: {file_names}; name one as the path, and the user is asked]"
+    ]
 
 
 def _secret_files(root: Path, folder: str) -> list[str]:

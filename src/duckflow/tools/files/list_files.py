@@ -40,13 +40,15 @@ class FindFiles(FileTool[FindArgs]):
         return Done("\n".join(lines), phrase)
 
     def _found(self, path: str, pattern: str) -> list[FolderEntry]:
-        fits = glob_matcher(pattern)
-        ignored = ignored_in(self.workspace)
+        matches_pattern = glob_matcher(pattern)
+        is_ignored = ignored_in(self.workspace)
         start = 0 if path == "." else len(path) + 1
         with explained_errors(self.workspace, path):
-            entries = self.workspace.walk(path, lambda folder: not ignored(folder))
+            entries = self.workspace.walk(path, lambda folder: not is_ignored(folder))
             files = [
-                entry for entry in entries if entry.kind != "folder" and fits(entry.path[start:]) and not ignored(entry)
+                entry
+                for entry in entries
+                if entry.kind != "folder" and matches_pattern(entry.path[start:]) and not is_ignored(entry)
             ]
         return sorted(files, key=lambda entry: (-entry.modified, entry.path))
 
@@ -82,14 +84,14 @@ class ListFiles(FileTool[ListArgs]):
 
     def _found(self, path: str, depth: int) -> list[FolderEntry]:
         """Returns one entry more than may be shown, so that the caller knows whether there are more."""
-        ignored = ignored_in(self.workspace)
-        above = 0 if path == "." else path.count("/") + 1
+        is_ignored = ignored_in(self.workspace)
+        depth_above = 0 if path == "." else path.count("/") + 1
 
         def enter(folder: FolderEntry) -> bool:
-            return folder.path.count("/") - above + 1 < depth and not ignored(folder)
+            return folder.path.count("/") - depth_above + 1 < depth and not is_ignored(folder)
 
         with explained_errors(self.workspace, path):
-            entries = (entry for entry in self.workspace.walk(path, enter) if not ignored(entry))
+            entries = (entry for entry in self.workspace.walk(path, enter) if not is_ignored(entry))
             return list(islice(entries, self.settings.list_entries + 1))
 
 

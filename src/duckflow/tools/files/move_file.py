@@ -37,10 +37,10 @@ class MoveFile(FileTool[MoveArgs]):
         self.seen.previewed(source.path, fingerprint)
         old, new = shown(source.path), shown(target)
         top = self.workspace.root_of(source.path)
-        inside = secrets_beneath(top, source.path) if source.kind == "folder" else []
-        secrets = [f"{source.path}/{path}" for path in inside]
-        moved = [FileImpact(path=shown(path), change="move") for path in (source.path, *secrets[:NAMED])]
-        impacts = (*moved, FileImpact(path=new, change="create"))
+        secrets_inside = secrets_beneath(top, source.path) if source.kind == "folder" else []
+        secret_paths = [f"{source.path}/{path}" for path in secrets_inside]
+        move_impacts = [FileImpact(path=shown(path), change="move") for path in (source.path, *secret_paths[:NAMED])]
+        impacts = (*move_impacts, FileImpact(path=new, change="create"))
         return Preview(impacts=impacts, diff=f"rename from {old}\nrename to {new}", fingerprint=fingerprint)
 
     async def run(self, args: MoveArgs) -> Done:

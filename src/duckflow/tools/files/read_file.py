@@ -42,35 +42,35 @@ class ReadFile(FileTool[ReadArgs]):
         document = self.document(path)
         name = shown(document.path)
         lines = document.lines
-        wanted = _wanted(args, len(lines), name)
-        shown_lines, text, complete = self._cut(lines, wanted)
+        wanted_range = _wanted(args, len(lines), name)
+        shown_lines, text, complete = self._cut(lines, wanted_range)
         outline = ""
-        if shown_lines.stop < wanted.stop and (args.start_line, args.end_line) == (1, 0):
+        if shown_lines.stop < wanted_range.stop and (args.start_line, args.end_line) == (1, 0):
             outline = await asyncio.to_thread(_outline, document, self.settings.outline_characters)
         if outline:
             shown_lines, text, complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
-        known = range(shown_lines.start + 1, shown_lines.stop + 1) if complete else range(0)
-        self.seen.saw(document.path, document.digest, known, len(lines))
+        seen_numbers = range(shown_lines.start + 1, shown_lines.stop + 1) if complete else range(0)
+        self.seen.saw(document.path, document.digest, seen_numbers, len(lines))
         phrase = say("file.read", path=name, lines=len(shown_lines))
         if not lines:
             return Done(f"{name} (empty file)", phrase)
-        note = _outlined(outline, shown_lines) if outline else _rest(shown_lines, wanted, len(lines))
+        note = _outlined(outline, shown_lines) if outline else _rest(shown_lines, wanted_range, len(lines))
         return Done(f"{_header(document, shown_lines, len(lines))}\n{text}{note}", phrase)
 
     def _excerpt(self, path: str, args: ReadArgs) -> Done:
         """Reads lines of a file that is too large to be read whole; it does not count as seen."""
         start = max(1, args.start_line)
-        wanted = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
+        wanted_count = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
         with explained_errors(self.workspace, path), self.workspace.open(path) as file:
             size = shown_size(os.fstat(file.fileno()).st_size)
-            pieces = list(islice(large_lines(file, start), max(1, min(wanted, self.settings.read_lines))))
+            pieces = list(islice(large_lines(file, start), max(1, min(wanted_count, self.settings.read_lines))))
         shown_lines, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
         name = shown(path)
         if not shown_lines:
             told_model = f"{name} ({size}) has no text at line {start}. Search it for the part you need."
             raise ToolError(told_model, "file.binary", path=name, size=size)
-        last = pieces[shown_lines.stop - 1][0]
-        header = f"{name} (lines {start}-{last} of a file of {size}; go on with start_line={last + 1})"
+        last_number = pieces[shown_lines.stop - 1][0]
+        header = f"{name} (lines {start}-{last_number} of a file of {size}; go on with start_line={last_number + 1})"
         return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(shown_lines)))
 
     def _cut(self, lines: list[str], wanted: range) -> tuple[range, str, bool]:
@@ -86,8 +86,8 @@ class ReadFile(FileTool[ReadArgs]):
             out.append(lines[number])
         complete = bool(out) or not wanted
         if not complete:
-            cut = lines[wanted.start][: self.settings.read_bytes // 4]
-            out.append(f"{cut}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
+            cut_line = lines[wanted.start][: self.settings.read_bytes // 4]
+            out.append(f"{cut_line}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
         return range(wanted.start, wanted.start + len(out)), "\n".join(out), complete
 
 

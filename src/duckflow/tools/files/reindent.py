@@ -23,31 +23,33 @@ def leading(line: str) -> str:
 
 def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that is indented further than the edit, by the same blanks on every line."""
-    mine, theirs = pairs[0]
-    extra = theirs[: len(theirs) - len(mine)] if theirs.endswith(mine) else None
-    if extra is None or any(theirs != extra + mine for mine, theirs in pairs):
+    my_indent, their_indent = pairs[0]
+    extra_indent = their_indent[: len(their_indent) - len(my_indent)] if their_indent.endswith(my_indent) else None
+    if extra_indent is None or any(their_indent != extra_indent + my_indent for my_indent, their_indent in pairs):
         return None
-    return [extra + line if line.strip() else "" for line in new]
+    return [extra_indent + line if line.strip() else "" for line in new]
 
 
 def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that is indented less than the edit, by the same blanks on every line."""
-    mine, theirs = pairs[0]
-    extra = mine[: len(mine) - len(theirs)] if mine.endswith(theirs) else None
-    if not extra or any(mine != extra + theirs for mine, theirs in pairs):
+    my_indent, their_indent = pairs[0]
+    extra_indent = my_indent[: len(my_indent) - len(their_indent)] if my_indent.endswith(their_indent) else None
+    if not extra_indent or any(my_indent != extra_indent + their_indent for my_indent, their_indent in pairs):
         return None
-    if any(line.strip() and not line.startswith(extra) for line in new):
+    if any(line.strip() and not line.startswith(extra_indent) for line in new):
         return None
-    return [line[len(extra) :] if line.strip() else "" for line in new]
+    return [line[len(extra_indent) :] if line.strip() else "" for line in new]
 
 
 def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that has the same levels in another unit, all shifted by the same number of levels."""
-    my_unit = _unit([mine for mine, _ in pairs] + [leading(line) for line in new if line.strip()])
-    their_unit = _unit([theirs for _, theirs in pairs])
+    my_unit = _unit([my_indent for my_indent, _ in pairs] + [leading(line) for line in new if line.strip()])
+    their_unit = _unit([their_indent for _, their_indent in pairs])
     if not my_unit or not their_unit:
         return None
-    shifts = {len(theirs) // len(their_unit) - len(mine) // len(my_unit) for mine, theirs in pairs}
+    shifts = {
+        len(their_indent) // len(their_unit) - len(my_indent) // len(my_unit) for my_indent, their_indent in pairs
+    }
     if len(shifts) != 1:
         return None
     shift = shifts.pop()
@@ -60,7 +62,7 @@ def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | Non
 def _unit(indents: list[str]) -> str:
     """Returns one level of indentation: a tab, or the number of spaces that all have in common; nothing when they are
     mixed."""
-    used = set("".join(indents))
-    if used == {"\t"}:
+    used_characters = set("".join(indents))
+    if used_characters == {"\t"}:
         return "\t"
-    return " " * gcd(*map(len, indents)) if used == {" "} else ""
+    return " " * gcd(*map(len, indents)) if used_characters == {" "} else ""

@@ -111,15 +111,19 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
     if workspace.stat(request.path).kind != "folder":
         yield request.path
         return
-    ignored = ignored_in(workspace)
-    fits = glob_matcher(request.glob) if request.glob else None
+    is_ignored = ignored_in(workspace)
+    matches_glob = glob_matcher(request.glob) if request.glob else None
     start = 0 if request.path == "." else len(request.path) + 1
 
     def enter(folder: FolderEntry) -> bool:
-        return not ignored(folder)
+        return not is_ignored(folder)
 
     for entry in workspace.walk(request.path, enter):
-        if entry.kind == "file" and not ignored(entry) and (fits is None or fits(entry.path[start:])):
+        if (
+            entry.kind == "file"
+            and not is_ignored(entry)
+            and (matches_glob is None or matches_glob(entry.path[start:]))
+        ):
             yield entry.path
 
 

@@ -30,14 +30,18 @@ def _python_fault(text: str, before: str) -> str:
     tree = _parsed(text)
     if isinstance(tree, str):
         return tree
-    known = _parsed(before)
-    if isinstance(known, str):
+    old_tree = _parsed(before)
+    if isinstance(old_tree, str):
         return ""
-    before_definitions, new_definitions = _definitions(known), _definitions(tree)
-    if missing := [name for name in before_definitions if name not in new_definitions and not name.startswith("_")]:
-        return f"{', '.join(missing)} was in the file and is missing now"
-    if empty := [name for name, node in new_definitions.items() if name in before_definitions and _is_empty(node)]:
-        return f"{', '.join(empty)} still does nothing"
+    before_definitions, new_definitions = _definitions(old_tree), _definitions(tree)
+    if missing_names := [
+        name for name in before_definitions if name not in new_definitions and not name.startswith("_")
+    ]:
+        return f"{', '.join(missing_names)} was in the file and is missing now"
+    if empty_names := [
+        name for name, node in new_definitions.items() if name in before_definitions and _is_empty(node)
+    ]:
+        return f"{', '.join(empty_names)} still does nothing"
     return ""
 
 
@@ -47,8 +51,8 @@ def _parsed(text: str) -> ast.Module | str:
             warnings.simplefilter("ignore")
             return ast.parse(text)
     except SyntaxError as error:
-        wrong = (error.text or "").strip()
-        return f"SyntaxError in line {error.lineno}: {error.msg}" + (f": {wrong}" if wrong else "")
+        wrong_line = (error.text or "").strip()
+        return f"SyntaxError in line {error.lineno}: {error.msg}" + (f": {wrong_line}" if wrong_line else "")
     except (ValueError, RecursionError, MemoryError) as error:
         return f"it cannot be read as Python: {error}"
 

@@ -21,10 +21,10 @@ def without_fence(content: str, path: str) -> str:
     """Returns the text inside, when the whole content is one fence. A Markdown file may really consist of one fence, so
     there only a fence that is marked as markdown is removed."""
     lines = content.strip().split("\n")
-    first = FENCE.match(lines[0])
-    if not first or len(lines) < 2 or not _closes_last(lines, first[1]):
+    first_fence = FENCE.match(lines[0])
+    if not first_fence or len(lines) < 2 or not _closes_last(lines, first_fence[1]):
         return content
-    if path.lower().endswith(MARKDOWN) and first[2].strip().lower() not in ("markdown", "md", "mdx"):
+    if path.lower().endswith(MARKDOWN) and first_fence[2].strip().lower() not in ("markdown", "md", "mdx"):
         return content
     return "".join(line + "\n" for line in lines[1:-1])
 
@@ -92,18 +92,18 @@ class WriteFile(FileTool[WriteArgs]):
 
     def _may_quote(self, document: Document) -> bool:
         """Says whether the text is short and holds no secret: secrets are read only through the Gate."""
-        secret = secret_name(document.path) or mask(document.text).hidden > 0
-        return len(document.text) <= self.settings.quoted_text and not secret
+        is_secret = secret_name(document.path) or mask(document.text).hidden > 0
+        return len(document.text) <= self.settings.quoted_text and not is_secret
 
     def _refuse_unseen(self, document: Document) -> None:
         if not document.raw:
             return
-        seen, name = self.seen.of(document.path), shown(document.path)
-        if seen is None:
+        seen_file, name = self.seen.of(document.path), shown(document.path)
+        if seen_file is None:
             raise self._refusal(document, f"{name} exists and you have not read it.", "file.read_first")
-        if seen.digest != document.digest:
+        if seen_file.digest != document.digest:
             raise self._refusal(document, f"{name} changed since you read it.", "file.changed")
-        if not seen.whole:
+        if not seen_file.whole:
             raise self._refusal(document, f"You have read only a part of {name}.", "file.read_first")
 
     def _refusal(self, document: Document, why: str, key: str) -> ToolError:

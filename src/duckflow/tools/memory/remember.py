@@ -89,15 +89,17 @@ class Remember(FileTool[ResponseArgs]):
         )
 
     def _change(self, args: ResponseArgs) -> TextChange:
-        real = self.real_path(self._path)
-        if real != self._path:
-            for_model = f"{self._path} leads to {real} by a link; lessons are not written through links. Tell the user."
+        real_path = self.real_path(self._path)
+        if real_path != self._path:
+            for_model = (
+                f"{self._path} leads to {real_path} by a link; lessons are not written through links. Tell the user."
+            )
             raise ToolError(for_model, "memory.linked", path=self._path)
         if self.kind(self._path) is None:
             return TextChange(self._path, None, self._with_lesson(f"{self._heading}\n\n", args.text))
         document = self.document(self._path)
-        added = self._with_lesson(document.raw, args.text)[len(document.raw) :]
-        return TextChange(self._path, document, document.raw + with_newline(added, document.form.newline))
+        added_text = self._with_lesson(document.raw, args.text)[len(document.raw) :]
+        return TextChange(self._path, document, document.raw + with_newline(added_text, document.form.newline))
 
     def _is_known(self, change: TextChange) -> bool:
         return change.before is not None and change.raw == change.before.raw

@@ -144,25 +144,25 @@ class Client:
         result = await self.request("server/discover", {})
         if STATELESS not in result.get("supportedVersions", ()):
             raise RpcError(UNSUPPORTED_VERSION, "no common version of the protocol")
-        about = as_table(result.get("_meta")).get(f"{META}serverInfo")
-        self._learn(result, about or result.get("serverInfo"))
-        changing = [kind for kind in LISTS if as_table(self.offers.get(kind)).get("listChanged")]
-        if changing:
-            self._listening = asyncio.create_task(self._listen(changing))
+        server_info = as_table(result.get("_meta")).get(f"{META}serverInfo")
+        self._learn(result, server_info or result.get("serverInfo"))
+        changing_kinds = [kind for kind in LISTS if as_table(self.offers.get(kind)).get("listChanged")]
+        if changing_kinds:
+            self._listening = asyncio.create_task(self._listen(changing_kinds))
 
     async def _listen(self, kinds: Collection[str]) -> None:
         """Waits for changes in the newer way: one request stays open, and the server's notifications are its answer. If
         it breaks off, it is made again; changes in between were missed, so the lists are read anew."""
-        wanted = {f"{kind}ListChanged": True for kind in kinds}
+        notifications = {f"{kind}ListChanged": True for kind in kinds}
         wait = FIRST_WAIT
         while True:
-            began = asyncio.get_running_loop().time()
+            began_at = asyncio.get_running_loop().time()
             try:
-                await self.request("subscriptions/listen", {"notifications": wanted})
+                await self.request("subscriptions/listen", {"notifications": notifications})
             except RpcError as problem:
                 if problem.code != GONE:
                     return
-            steady = asyncio.get_running_loop().time() - began > LONGEST_WAIT
+            steady = asyncio.get_running_loop().time() - began_at > LONGEST_WAIT
             wait = FIRST_WAIT if steady else min(wait * 2, LONGEST_WAIT)
             await asyncio.sleep(wait)
             for kind in kinds:
@@ -219,6 +219,6 @@ def _who() -> Table:
 
 
 def _progress(params: Table) -> str:
-    done, total, message = params.get("progress"), params.get("total"), params.get("message")
-    figures = f"{done:g}/{total:g}" if isinstance(done, int | float) and isinstance(total, int | float) else ""
-    return " ".join(part for part in (figures, str(message or "")) if part) or (f"{done:g}" if done else "")
+    progress, total, message = params.get("progress"), params.get("total"), params.get("message")
+    figures = f"{progress:g}/{total:g}" if isinstance(progress, int | float) and isinstance(total, int | float) else ""
+    return " ".join(part for part in (figures, str(message or "")) if part) or (f"{progress:g}" if progress else "")

@@ -59,16 +59,16 @@ class KeptOutputs:
             raise FileNotFoundError(name)
         text = path.read_text(encoding="utf-8", errors="replace")
         piece = text[start : start + self._most]
-        more = f"\n[{len(text) - start - len(piece)} characters more: start={start + len(piece)}]"
-        return piece + (more if start + len(piece) < len(text) else "")
+        more_note = f"\n[{len(text) - start - len(piece)} characters more: start={start + len(piece)}]"
+        return piece + (more_note if start + len(piece) < len(text) else "")
 
     def _clear(self) -> None:
         if not self._cleared:
             self._cleared = True
-            old = time.time() - KEPT_DAYS * 86_400
+            oldest_time = time.time() - KEPT_DAYS * 86_400
             for path in self._folder.iterdir():
                 with contextlib.suppress(OSError):
-                    if path.stat().st_mtime < old:
+                    if path.stat().st_mtime < oldest_time:
                         path.unlink()
 
 
@@ -88,9 +88,9 @@ def join(contents: Sequence[Content], name: str, outputs: KeptOutputs) -> Conten
 def read_result(result: Table, name: str, outputs: KeptOutputs) -> Content:
     """Reads the result of a call. Structured content is added as JSON, unless the text says the same."""
     parts = [read_block(block, name, outputs) for block in tables(result.get("content"))]
-    structured: Any = result.get("structuredContent")
-    if structured is not None and not _says("\n".join(block.text for block in parts), structured):
-        parts.append(Content(json.dumps(structured, ensure_ascii=False)))
+    structured_content: Any = result.get("structuredContent")
+    if structured_content is not None and not _says("\n".join(block.text for block in parts), structured_content):
+        parts.append(Content(json.dumps(structured_content, ensure_ascii=False)))
     return join(parts, name, outputs)
 
 
@@ -102,8 +102,8 @@ def read_block(block: Table, name: str, outputs: KeptOutputs) -> Content:
         case "image" | "audio" as kind:
             return _kept_data(kind, block, name, outputs)
         case "resource_link":
-            about = " ".join(str(block.get(key, "")) for key in ("title", "description") if block.get(key))
-            return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {about}".strip())
+            description = " ".join(str(block.get(key, "")) for key in ("title", "description") if block.get(key))
+            return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {description}".strip())
         case "resource":
             return read_resource(as_table(block.get("resource")), name, outputs)
         case other:

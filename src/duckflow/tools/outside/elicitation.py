@@ -50,8 +50,8 @@ async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params
         return CANCELLED
     if not fields:
         return await _confirmed(ask, server, message)
-    needed: Any = schema.get("required")
-    required = cast("list[Any]", needed) if isinstance(needed, list) else []
+    raw_required: Any = schema.get("required")
+    required = cast("list[Any]", raw_required) if isinstance(raw_required, list) else []
     content: Table = {}
     for name, field in fields.items():
         skip = () if name in required or field.get("default") is not None else (SKIP,)
@@ -93,16 +93,18 @@ def _fields(schema: Table) -> dict[str, Table]:
 def _question(
     server: str, message: str, name: str, field: Table, skip: tuple[Choice, ...], warnings: tuple[Phrase, ...]
 ) -> Question:
-    about = str(field.get("description") or field.get("title") or name)
+    description = str(field.get("description") or field.get("title") or name)
     title = say("mcp.asks_for", server=shown(server), field=shown(name)[:LONGEST_LABEL])
-    details = (*warnings, _own(message), *((_own(about),) if about != name else ()))
+    details = (*warnings, _own(message), *((_own(description),) if description != name else ()))
     default = field.get("default")
-    offered = tuple(_choices(field))
-    default_label = say("mcp.default_choice" if offered else "mcp.default", value=shown(str(default))[:LONGEST_LABEL])
-    standing = () if default is None else (Choice(key="default", label=default_label),)
-    typed = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
-    choices = (*(offered or (typed,)), *standing, *skip, NO)
-    kind = "choice" if offered else "text"
+    offered_choices = tuple(_choices(field))
+    default_label = say(
+        "mcp.default_choice" if offered_choices else "mcp.default", value=shown(str(default))[:LONGEST_LABEL]
+    )
+    default_choices = () if default is None else (Choice(key="default", label=default_label),)
+    text_choice = Choice(key="text", label=say("mcp.type_it"), wants_text=True)
+    choices = (*(offered_choices or (text_choice,)), *default_choices, *skip, NO)
+    kind = "choice" if offered_choices else "text"
     return Question(kind=kind, title=title, details=details, choices=choices, for_person=True)
 
 
@@ -110,9 +112,9 @@ def _choices(field: Table) -> Iterator[Choice]:
     if field.get("type") == "boolean":
         yield Choice(key="true", label=say("mcp.true"))
         yield Choice(key="false", label=say("mcp.false"))
-    titled = tables(field.get("oneOf"))
-    values: list[Any] = list(field.get("enum") or ()) or [option.get("const") for option in titled]
-    names: list[Any] = list(field.get("enumNames") or ()) or [option.get("title") for option in titled]
+    titled_options = tables(field.get("oneOf"))
+    values: list[Any] = list(field.get("enum") or ()) or [option.get("const") for option in titled_options]
+    names: list[Any] = list(field.get("enumNames") or ()) or [option.get("title") for option in titled_options]
     if len(values) > MOST_CHOICES:
         # With so many choices the user types the value, and it is compared with them.
         return
@@ -147,10 +149,10 @@ def _value(field: Table, text: str) -> Any:
 
 
 def _offered(values: list[str], enum: Any) -> None:
-    allowed = [str(value) for value in cast("list[Any]", enum)] if isinstance(enum, list) else []
-    if strangers := [value for value in values if allowed and value not in allowed]:
-        choices = shown(", ".join(allowed))[:LONGEST_LABEL]
-        raise UnfitValue(say("mcp.not_offered", value=shown(strangers[0])[:LONGEST_LABEL], choices=choices))
+    allowed_values = [str(value) for value in cast("list[Any]", enum)] if isinstance(enum, list) else []
+    if unknown_values := [value for value in values if allowed_values and value not in allowed_values]:
+        choices = shown(", ".join(allowed_values))[:LONGEST_LABEL]
+        raise UnfitValue(say("mcp.not_offered", value=shown(unknown_values[0])[:LONGEST_LABEL], choices=choices))
 
 
 def _within(size: float, field: Table, least: str, most: str) -> None:

@@ -100,10 +100,10 @@ class HttpTransport:
 
     def send(self, message: Message) -> None:
         """Sends a message in the background: an answer may take long, and other messages must not wait for it."""
-        carrying = self._start(self._carry(message))
+        carry_task = self._start(self._carry(message))
         if "method" not in message or "id" not in message:
-            self._telling.add(carrying)
-            carrying.add_done_callback(self._telling.discard)
+            self._telling.add(carry_task)
+            carry_task.add_done_callback(self._telling.discard)
 
     async def delivered(self) -> None:
         """Waits until every message without an answer has arrived, so that the next request does not overtake it."""
@@ -148,9 +148,9 @@ class HttpTransport:
             if challenge is None:
                 return
             if not (scope := wanted_scope(challenge)):
-                renewed = await self._headers(True)
-                known = all(headers.get(name) == value for name, value in renewed.items())
-                if not known and await self._sent(message, headers | dict(renewed)) is None:
+                renewed_headers = await self._headers(True)
+                headers_unchanged = all(headers.get(name) == value for name, value in renewed_headers.items())
+                if not headers_unchanged and await self._sent(message, headers | dict(renewed_headers)) is None:
                     return
             raise RpcError(LOGIN_NEEDED, f"it wants a login{f' for {scope}' if scope else ''}", challenge)
         except httpx.HTTPError as problem:
@@ -205,9 +205,9 @@ class HttpTransport:
 
     async def _read_stream(self, response: httpx.Response, message: Message) -> None:
         """Reads a stream. It may break off before the answer has come; then it is continued where it stopped."""
-        stream, wanted = EventStream(), message.get("id")
+        stream, request_id = EventStream(), message.get("id")
         try:
-            if await self._heard(stream, response, wanted):
+            if await self._heard(stream, response, request_id):
                 return
         except httpx.HTTPError:
             pass
@@ -219,7 +219,7 @@ class HttpTransport:
             with contextlib.suppress(httpx.HTTPError):
                 async with self._client.stream("GET", self._url, headers=headers) as response:
                     await self._refuse(response)
-                    if await self._heard(stream, response, wanted):
+                    if await self._heard(stream, response, request_id):
                         return
         raise RpcError(GONE, "the server's answer broke off")
 
@@ -227,8 +227,8 @@ class HttpTransport:
         """Says whether the answer to `wanted` was among the messages."""
         async for message in stream.read(response):
             self._take_all(message)
-            answers = as_table(message)
-            if wanted is not None and answers.get("id") == wanted and "method" not in answers:
+            fields = as_table(message)
+            if wanted is not None and fields.get("id") == wanted and "method" not in fields:
                 return True
         return False
 
@@ -236,8 +236,8 @@ class HttpTransport:
         stream = EventStream()
         with contextlib.suppress(httpx.HTTPError, RpcError):
             while True:
-                last = {"last-event-id": stream.last} if stream.last else {}
-                headers = await self._all_headers({}) | last
+                last_event_header = {"last-event-id": stream.last} if stream.last else {}
+                headers = await self._all_headers({}) | last_event_header
                 async with self._client.stream("GET", self._url, headers=headers) as response:
                     if not response.headers.get("content-type", "").startswith("text/event-stream"):
                         return
@@ -252,9 +252,9 @@ class HttpTransport:
             headers["mcp-session-id"] = self._session
         if self.stateless and (method := message.get("method")):
             headers["mcp-method"] = method
-            named = message.get("params", {}).get(NAMED_BY.get(method, ""), "")
-            if isinstance(named, str) and named.isascii() and named.isprintable() and named:
-                headers["mcp-name"] = named
+            target_name = message.get("params", {}).get(NAMED_BY.get(method, ""), "")
+            if isinstance(target_name, str) and target_name.isascii() and target_name.isprintable() and target_name:
+                headers["mcp-name"] = target_name
         return headers
 
     def _take_all(self, messages: Any) -> None:
@@ -271,17 +271,17 @@ def wanted_scope(challenge: str) -> str:
 async def _lines(response: httpx.Response) -> AsyncIterator[str]:
     """Yields lines, split as the standard for event streams says. A line that grows too long is refused before it is
     complete."""
-    line, ended = bytearray(), b""
+    line, last_byte = bytearray(), b""
     async for piece in response.aiter_bytes():
         for part in piece.splitlines(keepends=True):
-            if part == b"\n" and ended == b"\r" and not line:
-                ended = b""
+            if part == b"\n" and last_byte == b"\r" and not line:
+                last_byte = b""
                 continue
             line += part
             if len(line) > LONGEST_EVENT:
                 raise RpcError(INTERNAL, "the server sent a line without end")
-            ended = part[-1:]
-            if ended in (b"\n", b"\r"):
+            last_byte = part[-1:]
+            if last_byte in (b"\n", b"\r"):
                 yield line.rstrip(b"\r\n").decode("utf-8", "replace")
                 line.clear()
     if line:

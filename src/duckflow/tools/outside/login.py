@@ -70,7 +70,7 @@ class Logins:
 def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Table:
     """Returns everything that is needed to use and to renew tokens."""
     seconds = tokens.get("expires_in")
-    ends = {"expires_at": time.time() + seconds} if isinstance(seconds, int | float) else {}
+    expiry = {"expires_at": time.time() + seconds} if isinstance(seconds, int | float) else {}
     client_fields = {
         key: client[key] for key in ("client_id", "client_secret", "token_endpoint_auth_method") if client.get(key)
     }
@@ -80,7 +80,7 @@ def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Tabl
         "client": client_fields,
         "endpoint": endpoint,
         "resource": resource,
-        **ends,
+        **expiry,
     }
 
 
@@ -156,9 +156,11 @@ class Landing:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, IndexError):
             line = (await reader.readline()).decode("latin-1").split()
-            taken = self.take(f"http://127.0.0.1{line[1]}")
-            body = self._said.encode() if taken else b"?"
-            head = f"HTTP/1.1 {'200 OK' if taken else '404 Not Found'}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            was_taken = self.take(f"http://127.0.0.1{line[1]}")
+            body = self._said.encode() if was_taken else b"?"
+            head = (
+                f"HTTP/1.1 {'200 OK' if was_taken else '404 Not Found'}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            )
             writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
             await writer.drain()
         writer.close()
@@ -184,11 +186,11 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
     url = wanted.url
     try:
         auth: Any = await asyncio.to_thread(importlib.import_module, "mcp.client.auth")
-        shared: Any = importlib.import_module("mcp.shared.auth")
+        shared_auth: Any = importlib.import_module("mcp.shared.auth")
         http: Any = importlib.import_module("httpx2")
     except ImportError:
         raise UsageError("mcp.no_sdk") from None
-    metadata = shared.OAuthClientMetadata(
+    metadata = shared_auth.OAuthClientMetadata(
         client_name="Duckflow",
         redirect_uris=[landing.address],
         grant_types=["authorization_code", "refresh_token"],
@@ -209,14 +211,14 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
 
     store = _Memory()
     if wanted.client_id and not wanted.document:
-        known_as = {"client_id": wanted.client_id, "client_secret": wanted.client_secret or None}
+        client_fields = {"client_id": wanted.client_id, "client_secret": wanted.client_secret or None}
         method = "client_secret_basic" if wanted.client_secret else "none"
-        store.client = shared.OAuthClientInformationFull(
-            **known_as, redirect_uris=[landing.address], token_endpoint_auth_method=method
+        store.client = shared_auth.OAuthClientInformationFull(
+            **client_fields, redirect_uris=[landing.address], token_endpoint_auth_method=method
         )
     provider = auth.OAuthClientProvider(url, metadata, store, show, wait, wanted.document)
-    who = {"name": "duckflow", "version": "0"}
-    params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": who}
+    identity = {"name": "duckflow", "version": "0"}
+    params = {"protocolVersion": NEWEST, "capabilities": {}, "clientInfo": identity}
     message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     headers = {"accept": "application/json, text/event-stream"}
     async with http.AsyncClient(auth=provider, timeout=WAIT_SECONDS, event_hooks={"response": [challenge]}) as client:
@@ -224,8 +226,12 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
     context = provider.context
     if store.tokens is None:
         raise UsageError("mcp.login_failed", name=url, reason=f"HTTP {answer.status_code}")
-    known = getattr(context, "oauth_metadata", None)
-    endpoint = str(known.token_endpoint) if known else str(context.get_authorization_base_url(url)) + "/token"
+    server_metadata = getattr(context, "oauth_metadata", None)
+    endpoint = (
+        str(server_metadata.token_endpoint)
+        if server_metadata
+        else str(context.get_authorization_base_url(url)) + "/token"
+    )
     client_info: dict[str, Any] = store.client.model_dump(mode="json") if store.client else dict[str, Any]()
     return login_of(store.tokens.model_dump(mode="json"), client_info, endpoint, str(context.get_resource_url()))
 

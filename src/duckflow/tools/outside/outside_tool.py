@@ -48,11 +48,11 @@ class OutsideArgs(Args):
 def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Returns the name `mcp__server__tool` for each tool. A name that is too long, or stands for two tools, gets a
     mark."""
-    plain = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
-    taken = list(plain.values())
+    plain_names = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
+    taken_names = list(plain_names.values())
     return {
-        tool: name if len(name) <= LONGEST_NAME and taken.count(name) == 1 else _marked(name, tool)
-        for tool, name in plain.items()
+        tool: name if len(name) <= LONGEST_NAME and taken_names.count(name) == 1 else _marked(name, tool)
+        for tool, name in plain_names.items()
     }
 
 
@@ -77,12 +77,14 @@ class OutsideTool(Tool[OutsideArgs]):
         self.name = text_of(description, "name")
         self._hints = as_table(description.get("annotations"))
         self.effect = "read" if self._hints.get("readOnlyHint") is True else "run"
-        about = " ".join(text_of(description, "description", "title").split())[:LONGEST_TEXT] or self.name
-        self.about = about
-        self.told = {DEFAULT_LANGUAGE: about}
+        description_text = " ".join(text_of(description, "description", "title").split())[:LONGEST_TEXT] or self.name
+        self.about = description_text
+        self.told = {DEFAULT_LANGUAGE: description_text}
         self._schema = plain_schema(description.get("inputSchema"))
-        texts = [name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"]
-        self.subject = tuple(name for name in texts if name in self._schema["required"]) or tuple(texts)
+        text_names = [
+            name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"
+        ]
+        self.subject = tuple(name for name in text_names if name in self._schema["required"]) or tuple(text_names)
         self.said = _said(description)
         self._kept = outputs
 
@@ -91,10 +93,10 @@ class OutsideTool(Tool[OutsideArgs]):
 
     def preview(self, args: OutsideArgs) -> Preview:
         """Shows the whole call, word for word. Missing arguments are reported before the user is asked."""
-        if missing := [name for name in self._schema["required"] if name not in args.given]:
-            known = ", ".join(self._schema["properties"])
+        if missing_names := [name for name in self._schema["required"] if name not in args.given]:
+            known_names = ", ".join(self._schema["properties"])
             raise ToolError(
-                f"bad args for {self.operation}: {', '.join(missing)} missing. It takes: {known}",
+                f"bad args for {self.operation}: {', '.join(missing_names)} missing. It takes: {known_names}",
                 "tool.bad_args",
                 operation=self.operation,
             )
@@ -107,8 +109,8 @@ class OutsideTool(Tool[OutsideArgs]):
         reasons = [say("risk.outside_tool", server=self.server.name)]
         if self._hints.get("destructiveHint") is True:
             reasons.append(say("risk.outside_destroys"))
-        sent = "\n".join(f"+{line}" for line in _told(args.given))
-        return Deed("run", diff=sent, command=JudgedCommand("ask", tuple(reasons), online=True))
+        sent_lines = "\n".join(f"+{line}" for line in _told(args.given))
+        return Deed("run", diff=sent_lines, command=JudgedCommand("ask", tuple(reasons), online=True))
 
     async def run(self, args: OutsideArgs) -> Done:
         return await self.run_for(args, CallContext.alone())
@@ -137,8 +139,8 @@ class OutsideTool(Tool[OutsideArgs]):
             uri for block in blocks if block.get("type") == "resource_link" and (uri := text_of(block, "uri"))
         ]:
             self._kept.linked.update(dict.fromkeys(links[:MOST_LINKS], self.server.name))
-            which = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
-            text += f"\n[mcp.read gives {which} linked to, asked for once: its address is the source]"
+            subject = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
+            text += f"\n[mcp.read gives {subject} linked to, asked for once: its address is the source]"
         return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
 
     def _refused(self, problem: RpcError) -> ToolError:
@@ -151,8 +153,8 @@ class OutsideTool(Tool[OutsideArgs]):
         )
 
     def _shown(self, text: str) -> Phrase:
-        brief = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
-        return say("mcp.called", server=self.server.name, tool=self.name, text=brief)
+        brief_text = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
+        return say("mcp.called", server=self.server.name, tool=self.name, text=brief_text)
 
 
 def _said(description: Mapping[str, Any]) -> str:
@@ -171,8 +173,8 @@ def _told(arguments: Table) -> list[str]:
     lines: list[str] = []
     for name, value in arguments.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        first, *further = text.split("\n")
-        lines += [f"  {name}: {first}", *(f"    {line}" for line in further)]
+        first_line, *further_lines = text.split("\n")
+        lines += [f"  {name}: {first_line}", *(f"    {line}" for line in further_lines)]
     return lines
 
 
@@ -184,8 +186,12 @@ LONGEST_DESCRIPTION = 300
 def plain_schema(schema: Any) -> Table:
     """Returns an object with `properties` and `required`, no matter what the server sent."""
     table = as_table(schema)
-    plain = _plain(table, table, 0)
-    return {"type": "object", "properties": plain.get("properties", {}), "required": plain.get("required", [])}
+    simple_schema = _plain(table, table, 0)
+    return {
+        "type": "object",
+        "properties": simple_schema.get("properties", {}),
+        "required": simple_schema.get("required", []),
+    }
 
 
 def _plain(schema: Any, top: Table, depth: int) -> Table:
@@ -194,22 +200,24 @@ def _plain(schema: Any, top: Table, depth: int) -> Table:
     table = _resolved(cast("Table", schema), top)
     for part in tables(table.get("allOf")):
         table = _merged(table, _resolved(part, top))
-    plain = {key: table[key] for key in KEPT if key in table}
-    if isinstance(plain.get("description"), str):
-        plain["description"] = " ".join(plain["description"].split())[:LONGEST_DESCRIPTION]
-    if "items" in plain:
-        plain["items"] = _plain(plain["items"], top, depth + 1)
+    simple_schema = {key: table[key] for key in KEPT if key in table}
+    if isinstance(simple_schema.get("description"), str):
+        simple_schema["description"] = " ".join(simple_schema["description"].split())[:LONGEST_DESCRIPTION]
+    if "items" in simple_schema:
+        simple_schema["items"] = _plain(simple_schema["items"], top, depth + 1)
     if options := tables(table.get("anyOf")) or tables(table.get("oneOf")):
-        plain["anyOf"] = [_plain(option, top, depth + 1) for option in options]
+        simple_schema["anyOf"] = [_plain(option, top, depth + 1) for option in options]
     properties: Any = table.get("properties")
     if isinstance(properties, dict):
-        named = cast("Table", properties)
-        plain["type"] = "object"
-        plain["properties"] = {name: _plain(option, top, depth + 1) for name, option in named.items()}
+        property_schemas = cast("Table", properties)
+        simple_schema["type"] = "object"
+        simple_schema["properties"] = {
+            name: _plain(option, top, depth + 1) for name, option in property_schemas.items()
+        }
         required: Any = table.get("required")
-        known = cast("list[Any]", required) if isinstance(required, list) else []
-        plain["required"] = [name for name in named if name in known]
-    return plain
+        required_names = cast("list[Any]", required) if isinstance(required, list) else []
+        simple_schema["required"] = [name for name in property_schemas if name in required_names]
+    return simple_schema
 
 
 def _resolved(table: Table, top: Table) -> Table:
@@ -218,17 +226,19 @@ def _resolved(table: Table, top: Table) -> Table:
         reference = table.get("$ref")
         if not isinstance(reference, str):
             return table
-        place: Any = top
+        target_schema: Any = top
         for name in reference.removeprefix("#").strip("/").split("/") if reference.startswith("#/") else ("",):
-            place = as_table(place).get(name.replace("~1", "/").replace("~0", "~"))
+            target_schema = as_table(target_schema).get(name.replace("~1", "/").replace("~0", "~"))
         siblings = {key: value for key, value in table.items() if key != "$ref"}
-        table = {**as_table(place), **siblings}
+        table = {**as_table(target_schema), **siblings}
     return {}
 
 
 def _merged(table: Table, part: Table) -> Table:
-    merged = {**table, **part}
-    merged["properties"] = {**as_table(table.get("properties")), **as_table(part.get("properties"))}
+    merged_schema = {**table, **part}
+    merged_schema["properties"] = {**as_table(table.get("properties")), **as_table(part.get("properties"))}
     required = [source.get("required") for source in (table, part)]
-    merged["required"] = [name for source in required if isinstance(source, list) for name in cast("list[Any]", source)]
-    return merged
+    merged_schema["required"] = [
+        name for source in required if isinstance(source, list) for name in cast("list[Any]", source)
+    ]
+    return merged_schema

@@ -56,8 +56,10 @@ def variables_for(folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
     """Returns the variables that a folder's servers may get when they ask for them by name: no key of a model provider,
     under any name."""
     keys = {environ[name] for name in PROVIDER_KEYS if environ.get(name)}
-    allowed = {name: value for name, value in environ.items() if name not in PROVIDER_KEYS and value not in keys}
-    return allowed | dict.fromkeys(FOLDER_NAMES, str(folder))
+    allowed_variables = {
+        name: value for name, value in environ.items() if name not in PROVIDER_KEYS and value not in keys
+    }
+    return allowed_variables | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
 def _read(folder: Path) -> str:

@@ -57,13 +57,20 @@ class FindTools(Tool[FindToolsArgs]):
 def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:
     """Returns the tools that have a word in common with the query, the best match first. A rare word counts more than
     one that many tools have."""
-    wanted = set(WORD.findall(words.lower()))
+    wanted_words = set(WORD.findall(words.lower()))
     texts = [(tool, f"{tool.server.name} {tool.name}".lower(), tool.about.lower()) for tool in tools]
-    having = {word: sum(word in name or word in about for _, name, about in texts) for word in wanted if len(word) > 1}
-    weight = {word: 1 / count for word, count in having.items() if count}
+    tool_counts = {
+        word: sum(word in name or word in description for _, name, description in texts)
+        for word in wanted_words
+        if len(word) > 1
+    }
+    word_weights = {word: 1 / count for word, count in tool_counts.items() if count}
     scores = [
-        (sum(weight[word] * (NAME_WEIGHT * (word in name) + (word in about)) for word in weight), tool)
-        for tool, name, about in texts
+        (
+            sum(word_weights[word] * (NAME_WEIGHT * (word in name) + (word in description)) for word in word_weights),
+            tool,
+        )
+        for tool, name, description in texts
     ]
     return [tool for score, tool in sorted(scores, key=lambda entry: -entry[0]) if score > 0]
 
@@ -86,14 +93,14 @@ class CallTool(Tool[CallArgs]):
         self._tools = tools
 
     def meant(self, action: Action) -> Action:
-        wanted = action.args.get("tool")
+        tool_name = action.args.get("tool")
         arguments: Any = action.args.get("args") or {}
         if isinstance(arguments, str):
             # Some models write nested arguments as a text.
             arguments = read_json(arguments)
-        if not isinstance(arguments, dict) or not any(tool.operation == wanted for tool in self._tools()):
+        if not isinstance(arguments, dict) or not any(tool.operation == tool_name for tool in self._tools()):
             return action
-        return action.model_copy(update={"operation": wanted, "args": arguments})
+        return action.model_copy(update={"operation": tool_name, "args": arguments})
 
     async def run(self, args: CallArgs) -> Done:
         raise ToolError(

@@ -131,13 +131,13 @@ class OutsideServer:
 
     async def _live(self, wait_seconds: float) -> None:
         """Runs the server until it is closed, or has failed too often."""
-        failures, noticed = 0, False
+        failures, was_noticed = 0, False
         await asyncio.sleep(wait_seconds)
         while True:
-            self.state, began = "starting", time.monotonic()
+            self.state, started_at = "starting", time.monotonic()
             try:
                 await self._once()
-                failures = 0 if time.monotonic() - began > STEADY_SECONDS else failures
+                failures = 0 if time.monotonic() - started_at > STEADY_SECONDS else failures
             finally:
                 self.tried.set()
             failures += 1
@@ -149,9 +149,9 @@ class OutsideServer:
                 self.state = "failed"
                 self._notice(say("mcp.failed", name=self.name, reason=self.why))
                 return
-            if not noticed:
+            if not was_noticed:
                 self._notice(say("mcp.ended", name=self.name, reason=self.why))
-                noticed = True
+                was_noticed = True
             self.state = "waiting"
             await asyncio.sleep(min(FIRST_WAIT * 2**failures, LONGEST_WAIT))
 
@@ -160,14 +160,14 @@ class OutsideServer:
         self._over.clear()
         self._wants_login = False
         client = Client(self._folder, self._elicit, self._note_change, self._end)
-        began = time.monotonic()
+        started_at = time.monotonic()
         try:
             async with asyncio.timeout(self.settings.start_seconds):
                 await self._open(client)
                 await client.connect()
                 self._client = client
                 await self._read_lists(KINDS)
-            self.seconds = time.monotonic() - began
+            self.seconds = time.monotonic() - started_at
             self.about = " ".join(str(client.about.get(key, "")) for key in ("name", "version")).strip()
             self.state, self.why = "ready", ""
             self.tried.set()
@@ -223,9 +223,9 @@ class OutsideServer:
         return headers | ({"authorization": f"Bearer {token}"} if token else {})
 
     async def _elicit(self, params: Table) -> Table:
-        with contextlib.ExitStack() as waiting:
+        with contextlib.ExitStack() as exit_stack:
             for timeout in self._timeouts:
-                waiting.enter_context(timeout.standing_still())
+                exit_stack.enter_context(timeout.standing_still())
             return await self._ask(params)
 
     def _end(self, why: str) -> None:

@@ -56,11 +56,19 @@ class OutsideServers:
     ) -> None:
         """Starts servers in the background. If a name is taken, the earlier server keeps it: the user's own come first.
         `brought` holds the servers of the work folder."""
-        fresh = {name: settings for name, settings in entries.items() if name not in self.servers}
-        around = self._around
-        for number, (name, settings) in enumerate(fresh.items()):
-            theirs = brought.get(name)
-            server = OutsideServer(name, settings, around.folder, self._elicit, around.notice, around.tokens, theirs)
+        new_entries = {name: settings for name, settings in entries.items() if name not in self.servers}
+        surroundings = self._around
+        for number, (name, settings) in enumerate(new_entries.items()):
+            brought_server = brought.get(name)
+            server = OutsideServer(
+                name,
+                settings,
+                surroundings.folder,
+                self._elicit,
+                surroundings.notice,
+                surroundings.tokens,
+                brought_server,
+            )
             self.servers[name] = server
             # They start one after the other: starting many at once would slow down typing.
             server.start(number * APART_SECONDS)
@@ -71,11 +79,11 @@ class OutsideServers:
 
     async def first_answers(self) -> None:
         """Waits until every server has answered for the first time, or failed, or `wait_seconds` have passed."""
-        waiting = [server.tried.wait() for server in self.servers.values() if server.state == "starting"]
-        if waiting:
-            tasks = [asyncio.ensure_future(wait) for wait in waiting]
-            _, late = await asyncio.wait(tasks, timeout=self.settings.wait_seconds)
-            for task in late:
+        first_tries = [server.tried.wait() for server in self.servers.values() if server.state == "starting"]
+        if first_tries:
+            tasks = [asyncio.ensure_future(wait) for wait in first_tries]
+            _, late_tasks = await asyncio.wait(tasks, timeout=self.settings.wait_seconds)
+            for task in late_tasks:
                 task.cancel()
 
     @property
@@ -88,17 +96,17 @@ class OutsideServers:
         self._tools = self._all_tools()
         texts = {tool.operation: _text(tool) for tool in self._tools}
         self.searched = sum(map(self._around.tokens_in, texts.values())) > self.settings.prompt_share * window
-        wanted: dict[str, tuple[AnyTool, str, bool]] = {
+        offers: dict[str, tuple[AnyTool, str, bool]] = {
             tool.operation: (tool, texts[tool.operation], not self.searched) for tool in self._tools
         }
         for tool in self._own_tools():
-            wanted[tool.operation] = (tool, _text(tool), True)
-        for name in self._offered.keys() - wanted.keys():
+            offers[tool.operation] = (tool, _text(tool), True)
+        for name in self._offered.keys() - offers.keys():
             toolbox.remove(name)
-        for name, (tool, text, told) in wanted.items():
-            if self._offered.get(name) != f"{text} {told}":
-                toolbox.add(tool, told)
-        self._offered = {name: f"{text} {told}" for name, (_, text, told) in wanted.items()}
+        for name, (tool, text, is_told) in offers.items():
+            if self._offered.get(name) != f"{text} {is_told}":
+                toolbox.add(tool, is_told)
+        self._offered = {name: f"{text} {is_told}" for name, (_, text, is_told) in offers.items()}
 
     async def read_resource(self, mention: str) -> Content | None:
         """Returns the content of `server:uri`; None where no server of this name is known."""
@@ -142,35 +150,37 @@ class OutsideServers:
 
     def _all_tools(self) -> list[OutsideTool]:
         """Returns the tools of all servers, also of those that are down for a moment, because they come back."""
-        listed = [
+        listed_tools = [
             (server, tool, text_of(tool, "name"))
             for server in self.servers.values()
             if server.state != "off"
             for tool in server.lists["tools"]
             if text_of(tool, "name")
         ]
-        permitted = [entry for entry in listed if not self._named(entry[0].name, entry[2], self.settings.deny)]
-        names = operation_names({(server.name, name): None for server, _, name in permitted})
+        permitted_tools = [
+            entry for entry in listed_tools if not self._named(entry[0].name, entry[2], self.settings.deny)
+        ]
+        names = operation_names({(server.name, name): None for server, _, name in permitted_tools})
         return [
             OutsideTool(
                 names[server.name, name], server, tool, self._kept, self._named(server.name, name, self.settings.allow)
             )
-            for server, tool, name in permitted
+            for server, tool, name in permitted_tools
         ]
 
     def _own_tools(self) -> Sequence[AnyTool]:
         if not self._tools:
             return ()
-        read = ReadKept(self._kept, self.read_resource)
+        read_tool = ReadKept(self._kept, self.read_resource)
         if not self.searched:
-            return (read,)
+            return (read_tool,)
         names = dict.fromkeys(tool.server.name for tool in self._tools)
-        return (FindTools(lambda: self._tools, names), CallTool(lambda: self._tools), read)
+        return (FindTools(lambda: self._tools, names), CallTool(lambda: self._tools), read_tool)
 
     def _named(self, server: str, tool: str, patterns: Sequence[str]) -> bool:
         return any(fnmatch.fnmatchcase(f"{server}/{tool}", pattern) for pattern in patterns)
 
 
 def _text(tool: AnyTool) -> str:
-    about = " ".join([*(tool.told or {}).values(), tool.more])
-    return f"{tool.operation} {tool.effect} {about} {json.dumps(tool.parameters(), ensure_ascii=False)}"
+    told_text = " ".join([*(tool.told or {}).values(), tool.more])
+    return f"{tool.operation} {tool.effect} {told_text} {json.dumps(tool.parameters(), ensure_ascii=False)}"

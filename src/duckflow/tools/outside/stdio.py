@@ -25,15 +25,17 @@ def filled_in(text: str, variables: Mapping[str, str]) -> str:
 
 def unset_in(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
     """Returns the variables that these texts want and that have neither a value nor a default."""
-    wanted = (match for text in texts for match in VARIABLE.finditer(text))
-    return list(dict.fromkeys(match[1] for match in wanted if not variables.get(match[1]) and match[2] is None))
+    variable_matches = (match for text in texts for match in VARIABLE.finditer(text))
+    return list(
+        dict.fromkeys(match[1] for match in variable_matches if not variables.get(match[1]) and match[2] is None)
+    )
 
 
 def child_environment(environ: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
     """Returns the variables that every program needs, and those that the server's entry names; no others of the
     user's."""
-    inherited = {name: environ[name] for name in INHERITED if name in environ}
-    return inherited | {name: filled_in(value, environ) for name, value in named.items()}
+    inherited_variables = {name: environ[name] for name in INHERITED if name in environ}
+    return inherited_variables | {name: filled_in(value, environ) for name, value in named.items()}
 
 
 class StdioTransport:
@@ -90,8 +92,8 @@ class StdioTransport:
         why = ""
         while not why and (data := await self._process.stdout.read(AT_ONCE)):
             buffer += data
-            *lines, unfinished = buffer.split(b"\n") if b"\n" in data else [buffer]
-            buffer = bytearray(unfinished)
+            *lines, unfinished_line = buffer.split(b"\n") if b"\n" in data else [buffer]
+            buffer = bytearray(unfinished_line)
             for line in lines:
                 self._take(bytes(line))
                 await asyncio.sleep(0)

@@ -70,8 +70,8 @@ def named_in(success: str) -> tuple[NamedThing, ...]:
         for thing in _sentence(sentence):
             # `pytest` and `python -m pytest` are the same command.
             key = (thing.kind, " ".join(called(thing.name.split())) if thing.kind == "command" else thing.name)
-            before = things.get(key)
-            things[key] = _joined(before, thing) if before else thing
+            earlier_thing = things.get(key)
+            things[key] = _joined(earlier_thing, thing) if earlier_thing else thing
     return tuple(things.values())
 
 
@@ -81,17 +81,17 @@ def with_checks(plan: Plan) -> Plan:
     An approved plan keeps what was shown before the yes."""
     if plan.status != "draft":
         return plan
-    named = [thing.name for step in plan.steps for thing in named_in(step.success) if thing.kind == "command"]
-    return plan.model_copy(update={"checks": tuple(filter(_may_run, dict.fromkeys(named)))})
+    commands = [thing.name for step in plan.steps for thing in named_in(step.success) if thing.kind == "command"]
+    return plan.model_copy(update={"checks": tuple(filter(_may_run, dict.fromkeys(commands)))})
 
 
 def _may_run(command: str) -> bool:
     from duckflow.safety.commands.judge import judge_command
     from duckflow.safety.risk import NOT_FULLY_READ, REVEALING
 
-    judged = judge_command(command)
-    asked_about = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judged.reasons)
-    return judged.verdict == "ask" and not judged.leaves and not asked_about
+    judgement = judge_command(command)
+    is_asked_about = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judgement.reasons)
+    return judgement.verdict == "ask" and not judgement.leaves and not is_asked_about
 
 
 class Piece(NamedTuple):
@@ -107,15 +107,15 @@ def _sentence(sentence: str) -> Iterator[NamedThing]:
     subjects = [number for number, piece in enumerate(pieces) if piece.kind != "text"]
     texts = {number: list[Piece]() for number in subjects}
     for number, piece in enumerate(pieces):
-        if piece.kind == "text" and subjects and (place := _subject(pieces, subjects, number)) is not None:
-            texts[place].append(piece)
-    gone = search("criteria.gone", sentence) is not None and not any(texts.values())
+        if piece.kind == "text" and subjects and (subject_number := _subject(pieces, subjects, number)) is not None:
+            texts[subject_number].append(piece)
+    is_gone = search("criteria.gone", sentence) is not None and not any(texts.values())
     for number in subjects:
         piece = pieces[number]
         if piece.kind == "command":
             code = _code(sentence if len(subjects) == 1 else piece.after)
             yield _with_prose(_wanted("command", piece, texts[number], code), piece, texts[number])
-        elif not gone:
+        elif not is_gone:
             yield _with_prose(_wanted("file", piece, texts[number]), piece, texts[number])
         elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
             yield NamedThing("gone", piece.text)
@@ -159,18 +159,18 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
     """Returns the index of the piece in which a text should occur: the piece named last, or the next one if the words
     say so."""
-    later = next((index for index in subjects if index > number), None)
-    earlier = next((index for index in reversed(subjects) if index < number), None)
-    said_next = later == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None
-    return later if earlier is None or said_next else earlier
+    later_subject = next((index for index in subjects if index > number), None)
+    earlier_subject = next((index for index in reversed(subjects) if index < number), None)
+    said_next = later_subject == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None
+    return later_subject if earlier_subject is None or said_next else earlier_subject
 
 
 def _wanted(kind: Literal["file", "command"], subject: Piece, texts: list[Piece], code: str = "0") -> NamedThing:
-    absent = [piece.text for piece in texts if _around("criteria.absent", piece.before, piece.after)]
-    present = [piece.text for piece in texts if piece.text not in absent]
+    absent_texts = [piece.text for piece in texts if _around("criteria.absent", piece.before, piece.after)]
+    present_texts = [piece.text for piece in texts if piece.text not in absent_texts]
     if kind == "command" and (number := begins("criteria.prints", subject.after)):
-        present.append(number[1])
-    return NamedThing(kind, subject.text, tuple(present), tuple(absent), code)
+        present_texts.append(number[1])
+    return NamedThing(kind, subject.text, tuple(present_texts), tuple(absent_texts), code)
 
 
 def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedThing:
@@ -181,8 +181,8 @@ def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedT
     words = [word for piece in (subject, *texts) for word in _words_in(piece.after)]
     prose = search(f"criteria.{'printed' if thing.kind == 'command' else 'content'}_prose", subject.after)
     statement = next((text for text in prose.groups() if text), "").strip(" ,.:、。`\"'") if prose else ""
-    unchecked = (statement,) if statement and not (words or thing.texts or thing.absent) else ()
-    return thing._replace(texts=tuple(dict.fromkeys((*thing.texts, *words))), unchecked=unchecked)
+    unchecked_statements = (statement,) if statement and not (words or thing.texts or thing.absent) else ()
+    return thing._replace(texts=tuple(dict.fromkeys((*thing.texts, *words))), unchecked=unchecked_statements)
 
 
 def _words_in(text: str) -> Iterator[str]:
@@ -198,10 +198,10 @@ def _code(text: str) -> str:
 
 
 def _joined(first: NamedThing, other: NamedThing) -> NamedThing:
-    texts, absent = dict.fromkeys(first.texts + other.texts), dict.fromkeys(first.absent + other.absent)
+    texts, absent_texts = dict.fromkeys(first.texts + other.texts), dict.fromkeys(first.absent + other.absent)
     return first._replace(
         texts=tuple(texts),
-        absent=tuple(absent),
+        absent=tuple(absent_texts),
         code=other.code if first.code == "0" else first.code,
         unchecked=tuple(dict.fromkeys(first.unchecked + other.unchecked)),
     )

@@ -123,12 +123,12 @@ class Drafter:
 
         plan = plan.model_copy(update=revision.new_headings())
         if revision.steps:
-            revised = taken(read, {"steps": revision.steps})
+            revised_plan = taken(read, {"steps": revision.steps})
         else:
             values = {"plan": as_listed(plan), "facts": facts(self.folder), "changes": revision.text}
             schema = strict_schema(RevisedPlanDraft.model_json_schema())
-            revised = await drafted(self.think, "revise", values, schema, read)
-        return still_with_tests(revised, plan, revision.text, self.state.language)
+            revised_plan = await drafted(self.think, "revise", values, schema, read)
+        return still_with_tests(revised_plan, plan, revision.text, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
         """Returns the step's tasks: completed ones stay, the others are drafted anew, from the step's own context."""
@@ -174,9 +174,11 @@ class Drafter:
         values = self._told_of(plan, step)
         for name in ("failed", "files"):
             values[name] = one_line(values[name])
-        beside = [other for other in plan.steps if other.status == "in_progress" and other.step_id != step.step_id]
+        parallel_steps = [
+            other for other in plan.steps if other.status == "in_progress" and other.step_id != step.step_id
+        ]
         values |= {
-            "beside": "; ".join(f"{other.name} ({other.description})" for other in beside),
+            "beside": "; ".join(f"{other.name} ({other.description})" for other in parallel_steps),
             "conversation": wishes(self.state, plan, WISHES),
             "found": answers_given(self.state),
             "constraints": "; ".join(self.state.five.constraints),
@@ -196,8 +198,8 @@ class Drafter:
         from duckflow.tools.plan.step_context import results
 
         room = self._room - sum(len(piece.text) for piece in files)
-        seen = results(self.state, plan, step, self.folder, room)
-        return [material.quoted(self.state.language) for material in (*files, *seen)]
+        seen_results = results(self.state, plan, step, self.folder, room)
+        return [material.quoted(self.state.language) for material in (*files, *seen_results)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
         """Returns the values for the prompt that describe a step."""
@@ -227,11 +229,11 @@ class Drafter:
             raise ReplyUnusable(note(self.state.language, "tasks_answer"))
         if not (draft.tasks or answers):
             raise ReplyUnusable("tasks: at least one is needed")
-        known = {operation.name: operation for operation in operations}
+        operations_by_name = {operation.name: operation for operation in operations}
         tasks: list[Task] = []
         for task in draft.tasks:
             name = task.operation.strip()
-            operation = known.get(name)
+            operation = operations_by_name.get(name)
             if operation is None:
                 tasks.append(Task(operation=name, args=task.args))
                 continue
@@ -239,12 +241,12 @@ class Drafter:
             body = "" if inline else operation.body
             args = {key: value for key, value in task.args.items() if value is not None and key != body}
             if isinstance(path := args.get("path"), str):
-                if relative := _relative(path, self.state.folder):
-                    args["path"] = relative
-                elif operation.expects and (look := known.get(LIST_FILES)):
+                if relative_path := _relative(path, self.state.folder):
+                    args["path"] = relative_path
+                elif operation.expects and (list_operation := operations_by_name.get(LIST_FILES)):
                     # A small model often wants to make the work folder first. It exists, so the task becomes a mere
                     # look.
-                    operation, args = look, {}
+                    operation, args = list_operation, {}
             if isinstance(command := args.get("command"), str):
                 # A task may be run again, so a folder that exists already must not be a failure.
                 args["command"] = re.sub(MAKES_FOLDER, "mkdir -p ", command)

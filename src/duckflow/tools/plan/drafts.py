@@ -104,25 +104,25 @@ def revised_from(reply: Any, plan: Plan) -> Plan:
     draft = read_draft(reply, RevisedPlanDraft)
     steps: list[Step] = []
     for step_draft in draft.steps:
-        old = (
+        old_step = (
             plan.steps[step_draft.was - 1]
             if step_draft.was is not None and 1 <= step_draft.was <= len(plan.steps)
             else None
         )
-        if old is None:
-            old = next((step for step in plan.steps if step.name == step_draft.name), None)
-        if old is not None and any(old.step_id == step.step_id for step in steps):
+        if old_step is None:
+            old_step = next((step for step in plan.steps if step.name == step_draft.name), None)
+        if old_step is not None and any(old_step.step_id == step.step_id for step in steps):
             raise ReplyUnusable(f"two steps of the new plan say they were step {step_draft.was}")
-        step = _step(step_draft, old.copied() if old else Step(name=step_draft.name))
+        step = _step(step_draft, old_step.copied() if old_step else Step(name=step_draft.name))
         if step_draft.redo and step.status in ("completed", "failed"):
             step.reopen()
         steps.append(step)
-    staying = {step.step_id for step in steps}
-    if lost := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in staying]:
-        raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost)}")
-    risks, linked = draft.risks or plan.risks, _linked(draft.steps, steps)
+    kept_ids = {step.step_id for step in steps}
+    if lost_names := [step.name for step in plan.steps if step.status != "pending" and step.step_id not in kept_ids]:
+        raise ReplyUnusable(f"these steps are completed or begun and must stay: {', '.join(lost_names)}")
+    risks, linked_steps = draft.risks or plan.risks, _linked(draft.steps, steps)
     headings = {"name": shorten(draft.name, 100) or plan.name, "goal": draft.goal.strip() or plan.goal}
-    return plan.model_copy(update={**headings, "risks": risks, "steps": linked})
+    return plan.model_copy(update={**headings, "risks": risks, "steps": linked_steps})
 
 
 def read_draft(reply: Any, kind: type[D]) -> D:
@@ -130,17 +130,17 @@ def read_draft(reply: Any, kind: type[D]) -> D:
     that was cut off is refused, because a text in it may be incomplete."""
     value: Any = reply
     if isinstance(reply, str):
-        read = read_json(reply)
-        if read.cut:
+        reply_json = read_json(reply)
+        if reply_json.cut:
             raise ReplyUnusable("it was cut off; leave the long texts out, they are asked for one by one")
-        value = read.value
+        value = reply_json.value
     if isinstance(value, list):
         value = {"tasks" if kind is TasksDraft else "steps": cast("list[Any]", value)}
     try:
         return kind.model_validate(value)
     except ValidationError as problem:
-        wrong = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}" for e in problem.errors()[:6])
-        raise ReplyUnusable(f"the JSON does not fit: {wrong}") from None
+        mistakes = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}" for e in problem.errors()[:6])
+        raise ReplyUnusable(f"the JSON does not fit: {mistakes}") from None
 
 
 def _step(draft: StepDraft, step: Step) -> Step:
@@ -155,9 +155,9 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
     ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
     ids |= {draft.name.casefold(): step.step_id for draft, step in zip(drafts, steps, strict=True)}
     for draft, step in zip(drafts, steps, strict=True):
-        stays = [need for need in step.depends_on if need in ids.values()]
-        wanted = draft.depends_on if "depends_on" in draft.model_fields_set else stays
-        needs = dict.fromkeys(_need(need, ids) for need in wanted)
+        kept_needs = [need for need in step.depends_on if need in ids.values()]
+        wanted_needs = draft.depends_on if "depends_on" in draft.model_fields_set else kept_needs
+        needs = dict.fromkeys(_need(need, ids) for need in wanted_needs)
         # Small models write that a step comes after itself. That means nothing, and they do not stop when told.
         step.depends_on = [need for need in needs if need != step.step_id]
     if problems := dependency_problems(steps):
@@ -167,5 +167,5 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
 
 def _need(need: int | str, ids: dict[str, str]) -> str:
     text = str(need).strip()
-    numbered = re.fullmatch(rf"(?i)\s*(?:{joined('plans.step', text)}\s*)?#?(\d+)\s*", text)
-    return ids.get(text.casefold()) or ids.get(numbered[1] if numbered else "") or text
+    number_match = re.fullmatch(rf"(?i)\s*(?:{joined('plans.step', text)}\s*)?#?(\d+)\s*", text)
+    return ids.get(text.casefold()) or ids.get(number_match[1] if number_match else "") or text

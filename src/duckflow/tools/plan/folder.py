@@ -44,9 +44,9 @@ class WorkFolder:
         return True
 
     def changed_since(self, at: float) -> bool:
-        ignored, top = ignored_in(self._workspace), self._workspace.stat(".")
-        entries = self._workspace.walk(enter=lambda folder: not ignored(folder))
-        return any(entry.modified > at - TICK and not ignored(entry) for entry in (top, *entries))
+        is_ignored, top = ignored_in(self._workspace), self._workspace.stat(".")
+        entries = self._workspace.walk(enter=lambda folder: not is_ignored(folder))
+        return any(entry.modified > at - TICK and not is_ignored(entry) for entry in (top, *entries))
 
     def has_content(self, path: str) -> bool:
         try:
@@ -55,8 +55,8 @@ class WorkFolder:
             return False
         if entry.kind != "file" or entry.links > 1:
             return False
-        blank = entry.size < SHORT and not self.text(path).strip()
-        return (entry.size > 0 and not blank) or entry.name in EMPTY_BY_NATURE
+        is_blank = entry.size < SHORT and not self.text(path).strip()
+        return (entry.size > 0 and not is_blank) or entry.name in EMPTY_BY_NATURE
 
 
 def command_for_tests(folder: Folder) -> str:

@@ -142,23 +142,23 @@ class Revise(PlanTool[ReviseArgs]):
         self._drafter = drafter
 
     async def run(self, args: ReviseArgs) -> Done:
-        over = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
+        settled_ids = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
         revision = Revision(args.text, args.goal, args.name, args.steps)
         plan = await self._drafter.revise(the_plan(self._state), revision)
-        reopened = {step.step_id for step in plan.steps if step.step_id in over and step.status == "pending"}
+        reopened_ids = {step.step_id for step in plan.steps if step.step_id in settled_ids and step.status == "pending"}
         # Work went on in the meantime, so what it has reached since the draft was requested counts.
-        plan = up_to_date(plan, the_plan(self._state), reopened)
-        approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
-        if approved and (weaker := weakened(approved, plan)):
-            return self._ask_for_yes(plan, weaker, approved)
+        plan = up_to_date(plan, the_plan(self._state), reopened_ids)
+        plan_approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
+        if plan_approved and (weakening := weakened(plan_approved, plan)):
+            return self._ask_for_yes(plan, weakening, plan_approved)
         if plan.approved:
-            again = {"status": plan.approved.status, "checks": plan.approved.checks, "approved": None}
-            plan = plan.model_copy(update=again)
-        before = the_plan(self._state)
+            approved_fields = {"status": plan.approved.status, "checks": plan.approved.checks, "approved": None}
+            plan = plan.model_copy(update=approved_fields)
+        plan_before = the_plan(self._state)
         self._emit(PlanChanged(plan=with_checks(plan)))
-        tell_changed_steps(self._emit, self._state, before, words_of_user(self._state, args.text))
-        listed = as_listed(plan, known=bool(args.steps))
-        return Done(f"Revised:\n{listed}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
+        tell_changed_steps(self._emit, self._state, plan_before, words_of_user(self._state, args.text))
+        listing = as_listed(plan, known=bool(args.steps))
+        return Done(f"Revised:\n{listing}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
     def asks(self, args: ReviseArgs, language: str) -> bool:
         """Says whether the plan is a draft, which asks the user for a yes."""
@@ -215,26 +215,26 @@ class UpdateStep(PlanTool[StepArgs]):
         step = the_step(plan, args.id)
         if args.status in ("in_progress", "completed"):
             needs_done(plan, step)
-        done = args.status == "completed"
-        evidence = proof(state, step, self._folder) if done else ""
-        lacks = lacking(state, step, self._folder) if done and not evidence else ""
-        changed = StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status)
-        self._emit(changed.model_copy(update={"evidence": evidence, "lacking": lacks}))
-        if done and not evidence and not lacks and (prose := unchecked(step)):
+        is_done = args.status == "completed"
+        evidence = proof(state, step, self._folder) if is_done else ""
+        lacking_text = lacking(state, step, self._folder) if is_done and not evidence else ""
+        step_changed = StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status)
+        self._emit(step_changed.model_copy(update={"evidence": evidence, "lacking": lacking_text}))
+        if is_done and not evidence and not lacking_text and (prose := unchecked(step)):
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing checks “{prose}”: only `quoted` words are.",
                 say("plan.step_unchecked", step=step.name, what=prose),
             )
-        if done and not evidence:
+        if is_done and not evidence:
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing since the last change shows "
-                f"{lacks or 'it'}. Do the check that its success names.",
+                f"{lacking_text or 'it'}. Do the check that its success names.",
                 say("plan.step_unverified", step=step.name),
             )
-        shown = f" ({evidence})" if evidence else ""
+        evidence_note = f" ({evidence})" if evidence else ""
         if plan.status == "completed":
-            shown += f". {LESSON_WANTED}"
-        return Done(f"{step.name}: {args.status}{shown}", say(f"plan.step_now.{args.status}", step=step.name))
+            evidence_note += f". {LESSON_WANTED}"
+        return Done(f"{step.name}: {args.status}{evidence_note}", say(f"plan.step_now.{args.status}", step=step.name))
 
 
 def the_plan(state: AgentState) -> Plan:
@@ -254,51 +254,51 @@ def the_step(plan: Plan, wanted: str | None) -> Step:
     """Returns the wanted step, or the next one that may start."""
     step = plan.step(wanted) if wanted else plan.next_step()
     if step is None and wanted:
-        known = ", ".join(f"{other.step_id} ({other.name})" for other in plan.steps)
-        raise ToolError(f"there is no step {wanted!r}. Steps: {known}", "plan.no_step", step=wanted)
+        known_steps = ", ".join(f"{other.step_id} ({other.name})" for other in plan.steps)
+        raise ToolError(f"there is no step {wanted!r}. Steps: {known_steps}", "plan.no_step", step=wanted)
     if step is None:
         raise ToolError("every step of the plan is completed", "plan.all_done", name=plan.name)
     return step
 
 
 def needs_done(plan: Plan, step: Step) -> None:
-    before = [other for other in plan.steps if other.step_id in step.depends_on and not other.settled]
-    if not before:
+    open_needs = [other for other in plan.steps if other.step_id in step.depends_on and not other.settled]
+    if not open_needs:
         return
-    missing = ", ".join(
-        f"{other.name} (not shown: {other.lacking})" if other.lacking else other.name for other in before
+    missing_needs = ", ".join(
+        f"{other.name} (not shown: {other.lacking})" if other.lacking else other.name for other in open_needs
     )
     raise ToolError(
-        f"{step.name!r} starts only when these are completed: {missing}",
+        f"{step.name!r} starts only when these are completed: {missing_needs}",
         "plan.needs",
         step=step.name,
-        needs=", ".join(other.name for other in before),
+        needs=", ".join(other.name for other in open_needs),
     )
 
 
 def weakened(before: Plan, after: Plan) -> str:
     """Returns what an approved plan asks for and its revision does not: steps that are left out, and things that a
     criterion names."""
-    now = {step.step_id: step for step in after.steps}
-    lost: list[str] = []
+    new_steps = {step.step_id: step for step in after.steps}
+    lost_texts: list[str] = []
     for step in before.steps:
-        if step.step_id not in now:
-            lost.append(step.name)
+        if step.step_id not in new_steps:
+            lost_texts.append(step.name)
             continue
-        names = named_in(now[step.step_id].success)
-        lost += [f"{step.name}: {thing.told()}" for thing in named_in(step.success) if thing not in names]
-        if step.success.strip() and not now[step.step_id].success.strip():
-            lost.append(f"{step.name}: {step.success}")
-    return "; ".join(dict.fromkeys(lost))
+        names = named_in(new_steps[step.step_id].success)
+        lost_texts += [f"{step.name}: {thing.told()}" for thing in named_in(step.success) if thing not in names]
+        if step.success.strip() and not new_steps[step.step_id].success.strip():
+            lost_texts.append(f"{step.name}: {step.success}")
+    return "; ".join(dict.fromkeys(lost_texts))
 
 
 def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
     """Returns the revised plan with the states that its steps have reached by now. Steps that are done again begin
     anew."""
-    reached = {step.step_id: step for step in now.steps if step.step_id not in reopened}
+    reached_steps = {step.step_id: step for step in now.steps if step.step_id not in reopened}
     for step in revised.steps:
-        if old := reached.get(step.step_id):
-            step.status, step.evidence, step.task_list = old.status, old.evidence, old.copied().task_list
-            step.said, step.answered = old.said, old.answered
-    unfinished = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
-    return revised.model_copy(update={"status": "in_progress" if unfinished else now.status})
+        if old_step := reached_steps.get(step.step_id):
+            step.status, step.evidence, step.task_list = old_step.status, old_step.evidence, old_step.copied().task_list
+            step.said, step.answered = old_step.said, old_step.answered
+    is_unfinished = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
+    return revised.model_copy(update={"status": "in_progress" if is_unfinished else now.status})

@@ -30,24 +30,24 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     nothing. Where it names nothing, a command counts that was the step's own task, runs a file of the step, or runs the
     tests. Code that is written in the command itself shows nothing, unless it uses a file of the step. A step without
     any criterion is also shown by the files that it was to make."""
-    if wanted := named_in(step.success):
+    if wanted_things := named_in(step.success):
         if unchecked(step):
             return ""
-        made = _meant(state, step)
-        shown = [show(thing, _unaltered(state, step), folder, made) for thing in wanted]
-        return "; ".join(dict.fromkeys(shown)) if all(shown) else ""
+        made_paths = _meant(state, step)
+        shown_texts = [show(thing, _unaltered(state, step), folder, made_paths) for thing in wanted_things]
+        return "; ".join(dict.fromkeys(shown_texts)) if all(shown_texts) else ""
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
-    own = [thing for thing in state.evidence if _is_own(thing, step, files or state.files_changed, folder)]
-    if own:
-        return own[-1].text if own[-1].ok else ""
+    own_evidence = [thing for thing in state.evidence if _is_own(thing, step, files or state.files_changed, folder)]
+    if own_evidence:
+        return own_evidence[-1].text if own_evidence[-1].ok else ""
     runs = any(task.effect == "run" for task in step.tasks)
     return "" if step.success.strip() or runs or not files or not all(map(folder.has_content, files)) else _there(files)
 
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:
     """Returns the things that the step's criterion names and that no result shows."""
-    made, record = _meant(state, step), _unaltered(state, step)
-    things = [thing for thing in named_in(step.success) if not show(thing, record, folder, made)]
+    made_paths, record = _meant(state, step), _unaltered(state, step)
+    things = [thing for thing in named_in(step.success) if not show(thing, record, folder, made_paths)]
     return ", ".join(f"{thing.told()}{_changed_with(thing, state)}" for thing in things)
 
 
@@ -94,8 +94,8 @@ def refuted(step: Step, result: Evidence | None, changed: Sequence[str], folder:
             and (result.check or _just(result, thing))
         ):
             return result.text
-        touched = any(path == thing.name or path.endswith(f"/{thing.name}") for path in changed)
-        if thing.kind != "command" and touched and not show(thing, (), folder, changed):
+        is_touched = any(path == thing.name or path.endswith(f"/{thing.name}") for path in changed)
+        if thing.kind != "command" and is_touched and not show(thing, (), folder, changed):
             return thing.told()
     return ""
 
@@ -112,37 +112,44 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
             ),
             _by_all_tests(wanted, record, folder),
         )
-    places = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
+    candidate_paths = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
     if wanted.kind == "gone":
-        return "" if any(map(folder.exists, places)) else f"gone: {wanted.name}"
-    present = next((path for path in places if folder.has_content(path)), "")
-    if not present or _failed_with(present, record):
+        return "" if any(map(folder.exists, candidate_paths)) else f"gone: {wanted.name}"
+    present_path = next((path for path in candidate_paths if folder.has_content(path)), "")
+    if not present_path or _failed_with(present_path, record):
         return ""
     if not wanted.texts and not wanted.absent:
-        return _there([present])
-    return f"in {present}: {_texts(wanted)}" if holds(folder.text(present), wanted) else ""
+        return _there([present_path])
+    return f"in {present_path}: {_texts(wanted)}" if holds(folder.text(present_path), wanted) else ""
 
 
 def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: Folder) -> str:
     """Returns a run of all the project's tests: it also shows a run of some of its test files, if these exist."""
-    some, tests = called(wanted.name.split()), called(command_for_tests(folder).split())
-    files = [word.partition("::")[0] for word in some if word not in tests and not SHOWING.fullmatch(word)]
-    known = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
-    if not tests or some[:1] != tests[:1] or not known or wanted.code != "0" or wanted.texts or wanted.absent:
+    wanted_words, tests = called(wanted.name.split()), called(command_for_tests(folder).split())
+    files = [word.partition("::")[0] for word in wanted_words if word not in tests and not SHOWING.fullmatch(word)]
+    are_test_files = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
+    if (
+        not tests
+        or wanted_words[:1] != tests[:1]
+        or not are_test_files
+        or wanted.code != "0"
+        or wanted.texts
+        or wanted.absent
+    ):
         return ""
-    whole = NamedThing("command", " ".join(tests))
-    return next((evidence.text for evidence in reversed(record) if speaks(evidence, whole)), "")
+    all_tests = NamedThing("command", " ".join(tests))
+    return next((evidence.text for evidence in reversed(record) if speaks(evidence, all_tests)), "")
 
 
 def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
     """Says whether a result shows or refutes that a command ends as it should; None when it says neither."""
     if check := recognised(wanted.name):
         return _check_speaks(evidence, wanted, check.name.split())
-    calls, ran = plain_calls(wanted.name), plain_calls(evidence.command)
-    decides = _just(evidence, wanted) or bool(ran and calls and ran[-1].is_run_of(calls[-1]))
+    calls, ran_calls = plain_calls(wanted.name), plain_calls(evidence.command)
+    decides = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
     if wanted.code == "0" and evidence.code == 0:
         # Everything that must succeed before it has succeeded, too.
-        sure = decides or (calls and all(any(own.is_run_of(call) for own in ran) for call in calls))
+        sure = decides or (calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls))
         return holds(evidence.output, wanted) if sure else None
     if not decides or not (runs_alone(evidence.command) or _just(evidence, wanted)):
         return None
@@ -165,18 +172,18 @@ def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) 
 
 def holds(text: str, wanted: NamedThing) -> bool:
     """Says whether the text contains all wanted texts and no unwanted one. Case and spacing do not matter."""
-    plain = _plain(text)
-    return all(_stands_in(plain, phrase) for phrase in wanted.texts) and not any(
-        _stands_in(plain, phrase) for phrase in wanted.absent
+    plain_text = _plain(text)
+    return all(_stands_in(plain_text, phrase) for phrase in wanted.texts) and not any(
+        _stands_in(plain_text, phrase) for phrase in wanted.absent
     )
 
 
 def _stands_in(plain: str, text: str) -> bool:
     """Says whether a text occurs. A number, or a single character, must stand alone: 5 is not in 15 or 0.5."""
-    wanted = _plain(text)
-    if not NUMBER.fullmatch(wanted):
-        return wanted in plain
-    return re.search(rf"(?<![\w.]){re.escape(wanted)}(?![\w]|\.\d)", plain) is not None
+    wanted_text = _plain(text)
+    if not NUMBER.fullmatch(wanted_text):
+        return wanted_text in plain
+    return re.search(rf"(?<![\w.]){re.escape(wanted_text)}(?![\w]|\.\d)", plain) is not None
 
 
 def _plain(text: str) -> str:
@@ -222,5 +229,7 @@ def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: Folder
 def _just(evidence: Evidence, wanted: NamedThing) -> bool:
     """Says whether the evidence is a run of exactly this command. A run with other arguments, or in another place, may
     fail for reasons of its own."""
-    ran = plain_calls(evidence.command)
-    return evidence.command.split() == wanted.name.split() or (bool(ran) and ran == plain_calls(wanted.name))
+    ran_calls = plain_calls(evidence.command)
+    return evidence.command.split() == wanted.name.split() or (
+        bool(ran_calls) and ran_calls == plain_calls(wanted.name)
+    )

@@ -14,10 +14,10 @@ from duckflow.state.plan import Plan, Step, startable
 
 def words_of_user(state: AgentState, text: str) -> str:
     """Returns the user's newest message of this turn, whole, and the model's version of it where that differs."""
-    newest = next((message for message in reversed(state.messages) if message.role == "user"), None)
-    if newest is None or newest.turn != state.turn or same_words(newest.text, text):
-        return newest.text if newest and newest.turn == state.turn else text
-    return note(state.language, "passed_on", words=newest.text, text=text)
+    newest_message = next((message for message in reversed(state.messages) if message.role == "user"), None)
+    if newest_message is None or newest_message.turn != state.turn or same_words(newest_message.text, text):
+        return newest_message.text if newest_message and newest_message.turn == state.turn else text
+    return note(state.language, "passed_on", words=newest_message.text, text=text)
 
 
 def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
@@ -27,13 +27,15 @@ def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
 def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str = "") -> None:
     """Tells the steps at work that the plan was changed. Without `words` they get their new text. If a step has already
     ended, the user is told that the change came too late."""
-    after, old = state.plans[before.plan_id], {step.step_id: step for step in before.steps}
-    changed = [step for step in after.steps if step.step_id in old and _text(step) != _text(old[step.step_id])]
-    other_steps = old.keys() != {step.step_id for step in after.steps}
-    for step in after.steps if words and not (changed or other_steps) else changed:
+    plan_after, old_steps = state.plans[before.plan_id], {step.step_id: step for step in before.steps}
+    changed_steps = [
+        step for step in plan_after.steps if step.step_id in old_steps and _text(step) != _text(old_steps[step.step_id])
+    ]
+    other_steps = old_steps.keys() != {step.step_id for step in plan_after.steps}
+    for step in plan_after.steps if words and not (changed_steps or other_steps) else changed_steps:
         if step.status == "in_progress" and _jobs_of(state, step):
-            tell_step(emit, after, step, words or _edited(state.language, step))
-        elif step.status in ("completed", "failed") and step in changed:
+            tell_step(emit, plan_after, step, words or _edited(state.language, step))
+        elif step.status in ("completed", "failed") and step in changed_steps:
             emit(Noticed(what=say("step.too_late", step=step.name, text=words or step.description)))
 
 
@@ -48,16 +50,16 @@ def steps_that_hear(state: AgentState, wanted: str, words: str) -> list[tuple[Pl
     """Returns the steps at work that are meant: the steps of a job, or one step by its id, number or name. Between two
     steps it is the next one. Where there is none any more, a ToolError tells both the user and the model."""
     jobs = [job for job in state.jobs.values() if job.status in OPEN]
-    named = [job for job in jobs if wanted in ("", job.job_id, job.name)]
-    step = state.plan.step(wanted) if state.plan and not named else None
+    named_jobs = [job for job in jobs if wanted in ("", job.job_id, job.name)]
+    step = state.plan.step(wanted) if state.plan and not named_jobs else None
     if step and (step.status in ("completed", "failed") or not _jobs_of(state, step)):
         raise _too_late(state, step.name, words)
     if step and state.plan:
         return [(state.plan, step)]
-    heard = [(state.plans[job.plan_id], step) for job in named for step in _hearing(state, job)]
-    if not heard:
-        raise _too_late(state, named[0].name if named else wanted or "-", words)
-    return heard
+    hearing_steps = [(state.plans[job.plan_id], step) for job in named_jobs for step in _hearing(state, job)]
+    if not hearing_steps:
+        raise _too_late(state, named_jobs[0].name if named_jobs else wanted or "-", words)
+    return hearing_steps
 
 
 def _hearing(state: AgentState, job: Job) -> list[Step]:

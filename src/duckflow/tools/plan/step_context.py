@@ -39,22 +39,29 @@ def results(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int
     """Returns results about the step's files first, then about the plan's files; of each call only the latest. The
     output of a command is valid while no file has changed since; a line of a search result while the file still has
     it."""
-    own = set(files_of(plan, step))
-    named = own.union(*(files_of(plan, other) for other in plan.steps), FILE_NAME.findall(plan.goal))
-    seen = dict[str, tuple[int, SeenResult]]()
+    own_files = set(files_of(plan, step))
+    named_files = own_files.union(*(files_of(plan, other) for other in plan.steps), FILE_NAME.findall(plan.goal))
+    results_by_call = dict[str, tuple[int, SeenResult]]()
     for message, action in _answered(state):
         call = f"{action.operation} {', '.join(str(value) for value in action.args.values())}"
-        rank = next((rank for rank, names in enumerate((own, named)) if _is_about(names, f"{call}\n{message.text}")), 2)
-        if call not in seen and rank < 2:
+        rank = next(
+            (
+                rank
+                for rank, names in enumerate((own_files, named_files))
+                if _is_about(names, f"{call}\n{message.text}")
+            ),
+            2,
+        )
+        if call not in results_by_call and rank < 2:
             text = message.text if action.operation == RUN_COMMAND else "\n".join(_still_there(message.text, folder))
-            stale = action.operation == RUN_COMMAND and folder.changed_since(message.at)
-            seen[call] = rank, SeenResult(call, "" if stale else mask(text).text.strip())
-    chosen: list[SeenResult] = []
-    for _, result in sorted(seen.values(), key=lambda pair: pair[0]):
+            is_stale = action.operation == RUN_COMMAND and folder.changed_since(message.at)
+            results_by_call[call] = rank, SeenResult(call, "" if is_stale else mask(text).text.strip())
+    chosen_results: list[SeenResult] = []
+    for _, result in sorted(results_by_call.values(), key=lambda pair: pair[0]):
         if result.text and len(result.text) <= min(room, LONGEST_RESULT):
             room -= len(result.text)
-            chosen.append(result)
-    return chosen
+            chosen_results.append(result)
+    return chosen_results
 
 
 def _answered(state: AgentState) -> Iterator[tuple[Message, Action]]:
@@ -74,21 +81,25 @@ def _is_about(names: set[str], text: str) -> bool:
 def _still_there(text: str, folder: Folder) -> Iterator[str]:
     """Yields the lines of a search result, below the names of their files, without lines that have changed. A file's
     name stands at the beginning and after each empty line; nothing is left of a file that is gone."""
-    heading, lines, named = "", list[str](), True
+    heading, lines, is_heading = "", list[str](), True
     for line in text.split("\n"):
-        numbered = None if named else NUMBERED.fullmatch(line)
-        if named:
+        number_match = None if is_heading else NUMBERED.fullmatch(line)
+        if is_heading:
             heading, lines = line, folder.text(line).replace("\r\n", "\n").split("\n")
-        elif numbered and 0 < int(numbered[1]) <= len(lines) and _same(numbered[2], lines[int(numbered[1]) - 1]):
+        elif (
+            number_match
+            and 0 < int(number_match[1]) <= len(lines)
+            and _same(number_match[2], lines[int(number_match[1]) - 1])
+        ):
             yield from filter(None, (heading, line))
             heading = ""
-        named = not line
+        is_heading = not line
 
 
 def _same(quoted: str, line: str) -> bool:
     """Says whether a quoted line is the file's own: the whole line, or its beginning where a search had cut it."""
-    now = shown_line(line)
-    return quoted == now or (len(quoted) >= CUT and now.startswith(quoted))
+    current_line = shown_line(line)
+    return quoted == current_line or (len(quoted) >= CUT and current_line.startswith(quoted))
 
 
 MENTION = "@"
@@ -117,26 +128,29 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
     """Returns the step's own files, whole where there is room. Then follow the files that the conversation has read:
     those of the plan first, then the latest."""
     texts = _Texts(folder)
-    chosen: list[FilePiece] = []
+    chosen_pieces: list[FilePiece] = []
     for path in files_of(plan, step):
         text = texts.text(path)
         text = mask(text).text if len(text) <= room else ""
         if text.strip():
             room -= len(text)
-            chosen.append(FilePiece(path, text))
-    written, read = _lines_written(plan, texts), _lines_read(state, texts)
-    for path, numbers in written.items():
-        read.setdefault(path, set()).update(numbers)
-    paths = sorted(read.keys() - {piece.path for piece in chosen}, key=lambda path: _rank(path, plan, step, read))
+            chosen_pieces.append(FilePiece(path, text))
+    written_lines, read_lines = _lines_written(plan, texts), _lines_read(state, texts)
+    for path, numbers in written_lines.items():
+        read_lines.setdefault(path, set()).update(numbers)
+    paths = sorted(
+        read_lines.keys() - {piece.path for piece in chosen_pieces},
+        key=lambda path: _rank(path, plan, step, read_lines),
+    )
     # A step builds on what was written before it; that is short compared with what was read.
-    for path in sorted(paths, key=lambda path: path not in written):
+    for path in sorted(paths, key=lambda path: path not in written_lines):
         lines = texts.lines(path)
-        for run in _runs(read[path]):
+        for run in _runs(read_lines[path]):
             piece = _cut(path, lines, run, room)
             if piece:
                 room -= len(piece.text)
-                chosen.append(piece)
-    return chosen
+                chosen_pieces.append(piece)
+    return chosen_pieces
 
 
 class _Texts:
@@ -155,8 +169,8 @@ class _Texts:
 
     def lines(self, path: str) -> list[str]:
         if path not in self._split:
-            plain = self.text(path).removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
-            self._split[path] = plain.split("\n")
+            plain_text = self.text(path).removeprefix("\ufeff").replace("\r\n", "\n").removesuffix("\n")
+            self._split[path] = plain_text.split("\n")
         return self._split[path]
 
 
@@ -170,22 +184,22 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
         for action in message.decision.actions
         if action.operation == READ_FILE
     }
-    read: dict[str, set[int]] = {}
+    numbers_by_path: dict[str, set[int]] = {}
     for message in reversed(state.messages):
         path, start = _asked_for(message, calls.get(message.answers))
         if not path:
             continue
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
         # The first line names the file. The last one may say that the rest is not shown.
-        shown = message.text.split("\n")[1:]
-        now = mask("\n".join(texts.lines(path)[start : start + len(shown)])).text.split("\n")
-        pairs = zip(shown, now, strict=False)
-        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if same and same >= len(shown) - 1:
-            read.setdefault(path, set()).update(range(start, start + same))
-        elif moved := _moved(shown, texts.lines(path), start):
-            read.setdefault(path, set()).update(moved)
-    return read
+        shown_lines = message.text.split("\n")[1:]
+        current_lines = mask("\n".join(texts.lines(path)[start : start + len(shown_lines)])).text.split("\n")
+        pairs = zip(shown_lines, current_lines, strict=False)
+        same_count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if same_count and same_count >= len(shown_lines) - 1:
+            numbers_by_path.setdefault(path, set()).update(range(start, start + same_count))
+        elif moved_numbers := _moved(shown_lines, texts.lines(path), start):
+            numbers_by_path.setdefault(path, set()).update(moved_numbers)
+    return numbers_by_path
 
 
 def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
@@ -193,23 +207,25 @@ def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
     from difflib import SequenceMatcher
 
     first = max(0, start - NEAR)
-    now = mask("\n".join(lines[first : start + len(shown) + NEAR])).text.split("\n")
-    blocks = SequenceMatcher(None, shown, now, autojunk=False).get_matching_blocks()
-    return {first + block.b + place for block in blocks if block.size >= LEAST_RUN for place in range(block.size)}
+    current_lines = mask("\n".join(lines[first : start + len(shown) + NEAR])).text.split("\n")
+    blocks = SequenceMatcher(None, shown, current_lines, autojunk=False).get_matching_blocks()
+    return {first + block.b + offset for block in blocks if block.size >= LEAST_RUN for offset in range(block.size)}
 
 
 def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
     """Returns the indexes of the lines that the plan's tasks put into files, where they stand now."""
-    written: dict[str, set[int]] = {}
-    done = [task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1]
-    for task in done:
+    numbers_by_path: dict[str, set[int]] = {}
+    done_tasks = [
+        task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1
+    ]
+    for task in done_tasks:
         path = task.makes[0]
-        for new in (text_of(edit, "new").strip("\n") for edit in tables(task.args.get("edits"))):
-            text = "\n".join(texts.lines(path)) if new.strip() else ""
-            if new.strip() and (place := text.find(new)) >= 0:
-                first = text.count("\n", 0, place)
-                written.setdefault(path, set()).update(range(first, first + new.count("\n") + 1))
-    return written
+        for new_text in (text_of(edit, "new").strip("\n") for edit in tables(task.args.get("edits"))):
+            text = "\n".join(texts.lines(path)) if new_text.strip() else ""
+            if new_text.strip() and (offset := text.find(new_text)) >= 0:
+                first_line = text.count("\n", 0, offset)
+                numbers_by_path.setdefault(path, set()).update(range(first_line, first_line + new_text.count("\n") + 1))
+    return numbers_by_path
 
 
 def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, int]:
@@ -246,18 +262,18 @@ def _runs(numbers: Iterable[int]) -> Iterator[range]:
 
 def _cut(path: str, lines: list[str], run: range, room: int) -> FilePiece | None:
     """Returns as many lines of the run as there is room for."""
-    taken: list[str] = []
+    taken_lines: list[str] = []
     for number in run:
         room -= len(lines[number]) + 1
         if room < 0:
             break
-        taken.append(lines[number])
-    text = mask("\n".join(taken)).text
+        taken_lines.append(lines[number])
+    text = mask("\n".join(taken_lines)).text
     if not text.strip():
         return None
-    last = run.start + len(taken)
-    whole = run.start == 0 and last == len(lines)
-    return FilePiece(path, text) if whole else FilePiece(path, text, run.start + 1, last, len(lines))
+    last = run.start + len(taken_lines)
+    is_whole = run.start == 0 and last == len(lines)
+    return FilePiece(path, text) if is_whole else FilePiece(path, text, run.start + 1, last, len(lines))
 
 
 STEPS_TOLD = 6
@@ -273,11 +289,11 @@ FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
 def left_behind(plan: Plan, step: Step) -> str:
     """Describes what earlier steps left behind: the steps that this one depends on, and the latest ones, each with its
     files and its evidence."""
-    done = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
-    needed = [other for other in done if other.step_id in step.depends_on]
-    order = dict.fromkeys(other.step_id for other in [*needed, *reversed(done)])
-    chosen = set(list(order)[:STEPS_TOLD])
-    return "; ".join(_left_by(other) for other in done if other.step_id in chosen)
+    done_steps = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
+    needed_steps = [other for other in done_steps if other.step_id in step.depends_on]
+    order = dict.fromkeys(other.step_id for other in [*needed_steps, *reversed(done_steps)])
+    chosen_ids = set(list(order)[:STEPS_TOLD])
+    return "; ".join(_left_by(other) for other in done_steps if other.step_id in chosen_ids)
 
 
 def _left_by(step: Step) -> str:
@@ -287,34 +303,36 @@ def _left_by(step: Step) -> str:
 
 def failures(step: Step, language: str) -> list[str]:
     """Quotes the results of the tasks that failed."""
-    failed = [task for task in step.tasks if task.status == "failed"]
-    return [quoted(language, note(language, "failed_task", task=task.line), task.result or "") for task in failed]
+    failed_tasks = [task for task in step.tasks if task.status == "failed"]
+    return [quoted(language, note(language, "failed_task", task=task.line), task.result or "") for task in failed_tasks]
 
 
 def files_of(plan: Plan, step: Step) -> list[str]:
     """Returns the files that the step has made, the files it names, and those made by the steps it depends on."""
-    named = FILE_NAME.findall(step.text)
-    before = [path for other in plan.steps if other.step_id in step.depends_on for path in made_by(other)]
-    return list(dict.fromkeys([*made_by(step), *named, *before]))
+    named_files = FILE_NAME.findall(step.text)
+    earlier_files = [path for other in plan.steps if other.step_id in step.depends_on for path in made_by(other)]
+    return list(dict.fromkeys([*made_by(step), *named_files, *earlier_files]))
 
 
 def wishes(state: AgentState, plan: Plan, room: int) -> str:
     """Returns what the user wished for and corrected, in order, since another plan was carried out. Short messages are
     quoted whole, long ones share the room."""
-    others = {other.goal for other in state.plans.values() if other.plan_id != plan.plan_id and other.status != "draft"}
+    other_goals = {
+        other.goal for other in state.plans.values() if other.plan_id != plan.plan_id and other.status != "draft"
+    }
     messages: list[str] = []
     for message in state.messages:
         actions = message.decision.actions if message.decision else []
-        proposed = [
+        proposed_texts = [
             action.args.get("text") or action.args.get("goal") for action in actions if action.operation == PROPOSE_PLAN
         ]
-        if not others.isdisjoint(map(str, proposed)):
+        if not other_goals.isdisjoint(map(str, proposed_texts)):
             messages.clear()
         elif message.role == "user":
             messages.append(" ".join(message.text.split()))
     messages = messages if len(messages) <= WISHES_TOLD else [messages[0], *messages[1 - WISHES_TOLD :]]
-    for shortened, number in enumerate(sorted(range(len(messages)), key=lambda number: len(messages[number]))):
-        share = max(LEAST_WISH, room // (len(messages) - shortened))
+    for shortened_count, number in enumerate(sorted(range(len(messages)), key=lambda number: len(messages[number]))):
+        share = max(LEAST_WISH, room // (len(messages) - shortened_count))
         messages[number] = shorten(messages[number], share)
         room -= len(messages[number])
     return " / ".join(messages)

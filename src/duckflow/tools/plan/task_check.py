@@ -21,17 +21,19 @@ def task_problems(
 ) -> list[str]:
     """Returns the problems: operations that do not exist, arguments that are missing or unknown, and files that will
     not exist."""
-    known = {operation.name: operation for operation in operations}
+    operations_by_name = {operation.name: operation for operation in operations}
     problems: list[str] = []
-    made: set[str] = set()
+    made_paths: set[str] = set()
     for number, task in enumerate(tasks, 1):
-        operation = known.get(task.operation)
+        operation = operations_by_name.get(task.operation)
         if operation is None:
-            problems.append(f"task {number}: there is no operation {task.operation!r}; use one of {', '.join(known)}")
+            problems.append(
+                f"task {number}: there is no operation {task.operation!r}; use one of {', '.join(operations_by_name)}"
+            )
         else:
-            wrong = _args(task, operation) or _place(task, operation, made, exists)
-            problems += [f"task {number} ({task.operation}): {problem}" for problem in wrong]
-        made |= {str(task.args[name]) for name in ("path", "target") if task.args.get(name)}
+            mistakes = _args(task, operation) or _place(task, operation, made_paths, exists)
+            problems += [f"task {number} ({task.operation}): {problem}" for problem in mistakes]
+        made_paths |= {str(task.args[name]) for name in ("path", "target") if task.args.get(name)}
     return problems
 
 
@@ -51,10 +53,10 @@ def _place(task: Task, operation: Operation, made: set[str], exists: Callable[[s
 def _args(task: Task, operation: Operation) -> list[str]:
     properties: dict[str, Any] = operation.parameters.get("properties", {})
     required = [name for name in operation.parameters.get("required", []) if name != operation.body]
-    missing = [name for name in required if task.args.get(name) in (None, "")]
-    unknown = [name for name in task.args if name not in properties]
-    return [f"the argument {name} is missing" for name in missing] + [
-        f"it takes no argument {name}; it takes {', '.join(properties)}" for name in unknown
+    missing_names = [name for name in required if task.args.get(name) in (None, "")]
+    unknown_names = [name for name in task.args if name not in properties]
+    return [f"the argument {name} is missing" for name in missing_names] + [
+        f"it takes no argument {name}; it takes {', '.join(properties)}" for name in unknown_names
     ]
 
 
@@ -84,13 +86,14 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
 def still_with_tests(revised: Plan, before: Plan, changes: str, language: str) -> Plan:
     """Puts the added step back into a revised plan that lost it, unless the change was about tests or brings its
     own."""
-    added = next((step for step in before.steps if step.added), None)
+    added_step = next((step for step in before.steps if step.added), None)
     has_tests = any(
-        added is None or step.step_id == added.step_id or _runs_tests(step, language) for step in revised.steps
+        added_step is None or step.step_id == added_step.step_id or _runs_tests(step, language)
+        for step in revised.steps
     )
-    if added is None or has_tests or search("plans.about_tests", changes, language):
+    if added_step is None or has_tests or search("plans.about_tests", changes, language):
         return revised
-    step = added.copied()
+    step = added_step.copied()
     step.depends_on = _last(revised.steps)
     return revised.model_copy(update={"steps": [*revised.steps, step]})
 
@@ -103,11 +106,11 @@ def _runs_tests(step: Step, language: str) -> bool:
 def _naming(step: Step, command: str, language: str) -> Step:
     """Adds the command to a criterion that says the tests pass, so that it can be checked."""
     runs_tests = search("plans.runs_tests", step.success, language)
-    vague = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
-    return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if vague else step
+    is_vague = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
+    return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if is_vague else step
 
 
 def _last(steps: Sequence[Step]) -> list[str]:
     """Returns the steps that no other step waits for: when they are completed, all are."""
-    needed = {need for step in steps for need in step.depends_on}
-    return [step.step_id for step in steps if step.step_id not in needed]
+    needed_ids = {need for step in steps for need in step.depends_on}
+    return [step.step_id for step in steps if step.step_id not in needed_ids]

@@ -46,9 +46,9 @@ class GenerateList(PlanTool[IdArgs]):
         self._emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tuple(tasks)))
         if step.status == "failed":
             self._emit(StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status="pending"))
-        listed = "\n".join(f"{number}. {task.line}" for number, task in enumerate(tasks, 1))
+        listing = "\n".join(f"{number}. {task.line}" for number, task in enumerate(tasks, 1))
         return Done(
-            f"{len(tasks)} tasks for {step.step_id} {step.name!r}; task_loop.run starts them:\n{listed}",
+            f"{len(tasks)} tasks for {step.step_id} {step.name!r}; task_loop.run starts them:\n{listing}",
             say("task.planned", step=step.name, tasks=len(tasks)),
         )
 
@@ -110,10 +110,10 @@ class MessageJob(PlanTool[MessageArgs]):
 
     async def run(self, args: MessageArgs) -> Done:
         words = words_of_user(self._state, args.text)
-        heard = steps_that_hear(self._state, args.id or "", words)
-        for plan, step in heard:
+        hearing_steps = steps_that_hear(self._state, args.id or "", words)
+        for plan, step in hearing_steps:
             tell_step(self._emit, plan, step, words)
-        names = ", ".join(step.name for _, step in heard)
+        names = ", ".join(step.name for _, step in hearing_steps)
         return Done(note(self._state.language, "step_hears", step=names), say("step.passed_on", step=names))
 
 
@@ -161,14 +161,14 @@ class CancelJob(PlanTool[IdArgs]):
 
 def _wanted(plan: Plan, wanted: str | None) -> list[str]:
     if not wanted:
-        remaining = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
-        if not remaining:
+        remaining_ids = [step.step_id for step in plan.steps if step.status in ("pending", "in_progress")]
+        if not remaining_ids:
             the_step(plan, None)
             raise ToolError(
                 "what is left of the plan has failed: plan its tasks anew with task_tool.generate_list",
                 "plan.left_failed",
             )
-        return remaining
+        return remaining_ids
     step = the_step(plan, wanted)
     if step.status == "completed":
         raise ToolError(f"{step.name!r} is completed already", "plan.step_done", step=step.name)

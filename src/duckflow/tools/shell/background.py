@@ -73,14 +73,14 @@ class Background:
 
     def ended(self) -> tuple[BackgroundCommand, ...]:
         """Returns the commands that have ended by themselves since the last call."""
-        news = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
-        self._told |= {job.job_id for job in news}
-        return tuple(news)
+        ended_jobs = [job for job in self._jobs.values() if not job.running and job.job_id not in self._told]
+        self._told |= {job.job_id for job in ended_jobs}
+        return tuple(ended_jobs)
 
     def better_way(self, command: str, output: str) -> str:
         """Returns advice on how to wait for a background command, if the model looks at it again and again."""
-        last, self._last = self._last, (command, output)
-        if last != self._last or not (jobs := [job.job_id for job in self.running()]):
+        last_run, self._last = self._last, (command, output)
+        if last_run != self._last or not (jobs := [job.job_id for job in self.running()]):
             return ""
         return f"Nothing new, and {', '.join(jobs)} still runs. `wait {jobs[-1]}` returns when it has ended."
 
@@ -91,10 +91,10 @@ class Background:
         if job is None:
             return False
         self._told.add(job_id)
-        gone = await job.process.end()
-        if gone:
+        has_ended = await job.process.end()
+        if has_ended:
             await job.end
-        return gone
+        return has_ended
 
     async def close(self) -> None:
         await asyncio.gather(*(self.stop(job.job_id) for job in self.running()))

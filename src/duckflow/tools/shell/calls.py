@@ -72,8 +72,8 @@ def parts_of(command: str) -> list[tuple[str, list[str]]]:
 def called(words: Sequence[str]) -> list[str]:
     """Returns the words of a command without the words that merely start it."""
     text = " ".join(words)
-    while (bare := re.sub(rf"^{RUNNERS}", "", text)) != text:
-        text = bare
+    while (bare_text := re.sub(rf"^{RUNNERS}", "", text)) != text:
+        text = bare_text
     program, *rest = text.split() or [""]
     name = program.rpartition("/")[2]
     name = "python" if name == "python3" else "pytest" if name == "py.test" else name
@@ -90,23 +90,25 @@ class PlainCall(NamedTuple):
     def is_run_of(self, wanted: "PlainCall") -> bool:
         """Says whether this is the wanted call itself: the same program and arguments, in the same folder. Only
         variables that do not change what runs may differ."""
-        added = (name.partition("=")[0] for name in self.variables ^ wanted.variables)
-        same = self.folder == wanted.folder and self.words == wanted.words
-        return same and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in added)
+        differing_names = (name.partition("=")[0] for name in self.variables ^ wanted.variables)
+        is_same = self.folder == wanted.folder and self.words == wanted.words
+        return is_same and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in differing_names)
 
 
 def plain_calls(command: str) -> list[PlainCall]:
     """Returns the calls of a command, up to the one that decides how it ends: when that one succeeds, all of them have.
     Returns none where that is not certain."""
-    calls, folder, exported = list[PlainCall](), "", set[str]()
-    for _, (first, *rest) in _deciding_chain(command):
-        if first == "cd":
+    calls, folder, exported_variables = list[PlainCall](), "", set[str]()
+    for _, (first_word, *rest) in _deciding_chain(command):
+        if first_word == "cd":
             folder = posixpath.normpath(posixpath.join(folder, *rest))
-        elif first == "export":
-            exported.update(rest)
-        elif first != "set":
-            variables, words = _unwrapped([first, *rest])
-            calls.append(PlainCall("" if folder == "." else folder, words, frozenset((*exported, *variables))))
+        elif first_word == "export":
+            exported_variables.update(rest)
+        elif first_word != "set":
+            variables, words = _unwrapped([first_word, *rest])
+            calls.append(
+                PlainCall("" if folder == "." else folder, words, frozenset((*exported_variables, *variables)))
+            )
     return calls
 
 
@@ -139,22 +141,35 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
 
     Other programs may come before it, as long as each must succeed and none changes what names mean. After it may come
     only programs that show its output, or look at something."""
-    bare = _without_texts(command)
-    if re.search(NOT_PLAIN, bare) or not all(re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare)):
+    bare_command = _without_texts(command)
+    if re.search(NOT_PLAIN, bare_command) or not all(
+        re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare_command)
+    ):
         return []
     parts = parts_of(command)
     while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
         parts.pop()
-    while len(parts) > 1 and parts[-1][0] == "&&" and parts[-1][1][0] in AFTERWARDS and not re.search(WRITES, bare):
+    while (
+        len(parts) > 1
+        and parts[-1][0] == "&&"
+        and parts[-1][1][0] in AFTERWARDS
+        and not re.search(WRITES, bare_command)
+    ):
         parts.pop()
     if not parts:
         return []
-    *earlier, (sign, words) = parts
-    strict = bool(earlier) and earlier[0][1][0] == "set" and bool(re.fullmatch(STRICT, " ".join(earlier[0][1][1:])))
-    signs = [sign, *(before for before, _ in earlier)]
-    if not all(operator in ("", "&&") or (strict and operator == ";") for operator in signs):
+    *earlier_parts, (sign, words) = parts
+    is_strict = (
+        bool(earlier_parts)
+        and earlier_parts[0][1][0] == "set"
+        and bool(re.fullmatch(STRICT, " ".join(earlier_parts[0][1][1:])))
+    )
+    signs = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
+    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in signs):
         return []
-    if not all(map(_keeps_meaning, earlier[1:] if strict else earlier)) or not _sets_only_harmless(words):
+    if not all(map(_keeps_meaning, earlier_parts[1:] if is_strict else earlier_parts)) or not _sets_only_harmless(
+        words
+    ):
         return []
     call = called(words)
     return [] if not call or call[0] in CHANGES_THE_SHELL else parts
@@ -183,15 +198,17 @@ def _without_texts(command: str) -> str:
 
 def runs_alone(command: str) -> bool:
     """Says whether no other call of the command than the deciding one can have failed."""
-    *earlier, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
-    return all(words[0] in ("cd", "export", "set") for words in earlier)
+    *earlier_calls, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
+    return all(words[0] in ("cd", "export", "set") for words in earlier_calls)
 
 
 def written_to(command: str) -> list[str]:
     """Returns the files that the output of a command goes to."""
-    redirected = [path for path, _ in re.findall(TARGETS, command) if path]
-    copied = [word for _, words in re.findall(TARGETS, command) for word in words.split() if not word.startswith("-")]
-    return [path.strip("'\"") for path in (*redirected, *copied)]
+    redirected_paths = [path for path, _ in re.findall(TARGETS, command) if path]
+    copied_paths = [
+        word for _, words in re.findall(TARGETS, command) for word in words.split() if not word.startswith("-")
+    ]
+    return [path.strip("'\"") for path in (*redirected_paths, *copied_paths)]
 
 
 def folder_of(command: str) -> str:
@@ -207,14 +224,14 @@ def ends_with_call(command: str) -> bool:
 
 
 def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
-    first, *rest = part[1]
-    if first == "cd":
+    first_word, *rest = part[1]
+    if first_word == "cd":
         return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
-    if first == "export":
+    if first_word == "export":
         return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
     # The variable that `printf -v` sets may be PATH.
-    sets = re.match(SETS_NAME, first) or (first == "printf" and rest[:1] and rest[0].startswith("-v"))
-    return first not in CHANGES_THE_SHELL and not sets
+    sets_name = re.match(SETS_NAME, first_word) or (first_word == "printf" and rest[:1] and rest[0].startswith("-v"))
+    return first_word not in CHANGES_THE_SHELL and not sets_name
 
 
 def _sets_only_harmless(words: Sequence[str]) -> bool:

@@ -59,7 +59,7 @@ class Causes:
         self._announced = False
 
     def add(self, text: str) -> None:
-        *lines, unfinished = (self._begun + text).split("\n")
+        *lines, unfinished_line = (self._begun + text).split("\n")
         if lines and self._open is None and not _mentions(f"{self._begun}{text}"):
             # Most output mentions no failure, and need not be read line by line.
             self._at += sum(map(len, lines)) + len(lines)
@@ -67,37 +67,39 @@ class Causes:
         else:
             for line in lines:
                 self._hear(line)
-        self._begun = unfinished
-        if len(unfinished) > LONGEST_PIECE:
-            self._hear(unfinished[:-1])
+        self._begun = unfinished_line
+        if len(unfinished_line) > LONGEST_PIECE:
+            self._hear(unfinished_line[:-1])
             self._at -= 1
-            self._begun = unfinished[-1]
+            self._begun = unfinished_line[-1]
 
     def passages(self, start: int, end: int, room: int) -> list[Passage]:
         """Returns the most telling passages that begin between two places, in their order, within `room` characters."""
-        chosen: list[Passage] = []
+        chosen_passages: list[Passage] = []
         for passage in sorted(self._passages, key=lambda passage: (-passage.score, passage.start)):
             size = sum(map(len, passage.lines)) + len(passage.lines)
             if start <= passage.start < end and size <= room:
-                chosen.append(passage)
+                chosen_passages.append(passage)
                 room -= size
-        return sorted(chosen, key=lambda passage: passage.start)
+        return sorted(chosen_passages, key=lambda passage: passage.start)
 
     def _hear(self, line: str) -> None:
         start, self._at = self._at, self._at + len(line) + 1
-        shown = line.rpartition("\r")[2][:LONGEST_LINE]
-        score = self._score(shown)
+        shown_line = line.rpartition("\r")[2][:LONGEST_LINE]
+        score = self._score(shown_line)
         if score:
             self._still = self._after
         if self._open is None and score:
-            before = list(self._earlier)
-            self._open = Passage(start - sum(len(line_before) + 1 for line_before in before), self._at, score, before)
+            lines_before = list(self._earlier)
+            self._open = Passage(
+                start - sum(len(line_before) + 1 for line_before in lines_before), self._at, score, lines_before
+            )
             self._passages.append(self._open)
             self._earlier.clear()
         if self._open is None:
             self._earlier.append(line[:LONGEST_LINE] if len(line) > LONGEST_LINE else line)
             return
-        self._open.lines.append(shown)
+        self._open.lines.append(shown_line)
         self._open.end = self._at
         self._open.score = max(score, self._open.score)
         self._still -= 1
@@ -120,13 +122,13 @@ class Causes:
             self._seen.add(gist)
         if not _announces().search(line):
             return 1
-        first, self._announced = not self._announced, True
-        return 3 if first else 2
+        is_first, self._announced = not self._announced, True
+        return 3 if is_first else 2
 
 
 def _mentions(text: str) -> bool:
-    lowered = text.lower()
-    return any(word in lowered for word in words_of("output.mentions"))
+    lowered_text = text.lower()
+    return any(word in lowered_text for word in words_of("output.mentions"))
 
 
 @cache
@@ -140,9 +142,11 @@ def telling_part(text: str, room: int) -> str:
         return text
     causes = Causes(before=1, after=1)
     causes.add(f"{text}\n")
-    first = text.partition("\n")[0][: room // 4]
-    passages = causes.passages(0, len(text), room - len(first))
-    return "\n".join(dict.fromkeys([first, *(line.rstrip() for passage in passages for line in passage.lines)]))[:room]
+    first_line = text.partition("\n")[0][: room // 4]
+    passages = causes.passages(0, len(text), room - len(first_line))
+    return "\n".join(dict.fromkeys([first_line, *(line.rstrip() for passage in passages for line in passage.lines)]))[
+        :room
+    ]
 
 
 NO_NETWORK = re.compile(
@@ -195,8 +199,8 @@ SECONDS = 5
 
 async def other_ways(output: str, folder: Path, search_path: str) -> str:
     """Tells the model how a program that the output calls missing can be called here. Empty when there is no way."""
-    missing: list[str] = list(dict.fromkeys(NOT_FOUND.findall(output)))
-    names = [name for name in missing if not shutil.which(name, path=search_path)]
+    missing_names: list[str] = list(dict.fromkeys(NOT_FOUND.findall(output)))
+    names = [name for name in missing_names if not shutil.which(name, path=search_path)]
     ways = [await _other_way(name, folder, search_path) for name in names[:NAMES]]
     return " ".join(way for way in ways if way)
 
@@ -205,9 +209,9 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
     pythons = [python for python in PYTHONS if python != name and find_program(python, folder, search_path)]
     if IS_PYTHON.fullmatch(name):
         return f"There is no `{name}` here; use `{pythons[0]}`." if pythons else ""
-    for place in ENVIRONMENTS:
-        if (folder / place / name).is_file():
-            return f"`{name}` is not on the PATH; use `{place}/{name}`."
+    for environment_name in ENVIRONMENTS:
+        if (folder / environment_name / name).is_file():
+            return f"`{name}` is not on the PATH; use `{environment_name}/{name}`."
     module = re.sub(r"(?<=pip)3$", "", name).replace("-", "_")
     # To look for a module in a package, Python imports the package, which may come from the work folder.
     for python in pythons if "." not in module else ():

@@ -104,12 +104,12 @@ def check_in(command: str) -> RecognisedCheck | None:
     """Returns the check that a command runs, however it is written; of several the last."""
     if check := recognised(command):
         return check
-    hidden = (
+    hidden_checks = (
         RecognisedCheck(tuple(words), kind, alone=False, hidden=True)
         for words in reversed(list(calls_in(command)))
         if (kind := _kind_of(words))
     )
-    return next(hidden, None)
+    return next(hidden_checks, None)
 
 
 def _kind_of(words: list[str]) -> CheckKind | None:
@@ -195,18 +195,18 @@ def _from_junit(text: str) -> RunResults | None:
     # Where a file has no tests, Node reports the file itself as a test that passed.
     cases = [case for case in ElementTree.fromstring(text).iter("testcase") if not case.get("name", "").startswith("/")]
     names = {case: f"{case.get('classname', '')}::{case.get('name', '')}" for case in cases}
-    failed = [case for case in names if case.find("failure") is not None or case.find("error") is not None]
-    passed = [case for case in names if not {child.tag for child in case} & {"failure", "error", "skipped"}]
-    return RunResults([names[case] for case in passed], [names[case] for case in failed])
+    failed_cases = [case for case in names if case.find("failure") is not None or case.find("error") is not None]
+    passed_cases = [case for case in names if not {child.tag for child in case} & {"failure", "error", "skipped"}]
+    return RunResults([names[case] for case in passed_cases], [names[case] for case in failed_cases])
 
 
 def _from_json(text: str) -> RunResults:
     files: list[dict[str, Any]] = json.loads(text)["testResults"]
     cases: list[dict[str, Any]] = [case for file in files for case in file["assertionResults"]]
-    passed, failed = (
+    passed_names, failed_names = (
         [str(case["fullName"]) for case in cases if case["status"] == status] for status in ("passed", "failed")
     )
-    return RunResults(passed, failed)
+    return RunResults(passed_names, failed_names)
 
 
 def text_in(folder: Path, name: str) -> str:
@@ -220,11 +220,15 @@ def text_in(folder: Path, name: str) -> str:
 def report_for(check: RecognisedCheck, command: str, folder: Path, text_of: Callable[[str], str]) -> ReportFile | None:
     """Returns the file for the report; None where the runner has no report, or where the project or the command sets up
     reports itself."""
-    asked = RUNNER_REPORTS.get(check.words[0])
-    configured = [text_of(name)[:FOLDER_LIMIT] for name in CONFIGURATIONS] if check.words[0] == "pytest" else []
-    if asked is None or OWN_REPORT.search(" ".join(check.words)) or any("junit" in text for text in configured):
+    runner_report = RUNNER_REPORTS.get(check.words[0])
+    configurations = [text_of(name)[:FOLDER_LIMIT] for name in CONFIGURATIONS] if check.words[0] == "pytest" else []
+    if (
+        runner_report is None
+        or OWN_REPORT.search(" ".join(check.words))
+        or any("junit" in text for text in configurations)
+    ):
         return None
-    return ReportFile(asked, folder) if asked.variable or ends_with_call(command) else None
+    return ReportFile(runner_report, folder) if runner_report.variable or ends_with_call(command) else None
 
 
 def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
@@ -265,8 +269,8 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
     if pattern is None:
         return _result(check, True)
     # A runner of this kind prints one number. If one of several is 0, something else printed the others.
-    ran = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
-    return _result(check, True if ran else None, ran)
+    ran_count = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
+    return _result(check, True if ran_count else None, ran_count)
 
 
 def _printed(check: RecognisedCheck, output: str) -> tuple[int, list[str]]:

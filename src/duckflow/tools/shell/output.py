@@ -29,8 +29,8 @@ class Cleaner:
     def clean(self, data: bytes, last: bool = False) -> str:
         text = self._kept + self._decoder.decode(data, last)
         self._kept = ""
-        if not last and (cut := UNFINISHED.search(text, max(0, len(text) - LONGEST_CODE))):
-            text, self._kept = text[: cut.start()], text[cut.start() :]
+        if not last and (cut_match := UNFINISHED.search(text, max(0, len(text) - LONGEST_CODE))):
+            text, self._kept = text[: cut_match.start()], text[cut_match.start() :]
         if "\x1b" in text or "\x9b" in text:
             text = STEERING.sub("", text)
         return CONTROL.sub("", text.replace("\r\n", "\n"))
@@ -92,13 +92,13 @@ class Excerpt:
         head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
         tail = self._tail[len(self._tail) - self._tail_size :]
         tail = tail[tail.find("\n") + 1 :] or tail
-        at, end, parts = min(len(head), len(self._head)), self._seen - len(tail), [head]
-        for passage in self._causes.passages(at, end, self._room) if failed else ():
-            parts += [_left_out(passage.start - at), *(f"{line}\n" for line in passage.lines)]
-            at = passage.end
+        offset, end, parts = min(len(head), len(self._head)), self._seen - len(tail), [head]
+        for passage in self._causes.passages(offset, end, self._room) if failed else ():
+            parts += [_left_out(passage.start - offset), *(f"{line}\n" for line in passage.lines)]
+            offset = passage.end
         # If there is only one gap, its lines are named, so that the model can ask for them.
         lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(parts) == 1 else ""
-        return REDRAWN.sub("", "".join([*parts, _left_out(end - at, lines), tail]))
+        return REDRAWN.sub("", "".join([*parts, _left_out(end - offset, lines), tail]))
 
 
 def _left_out(characters: int, lines: str = "") -> str:
@@ -144,16 +144,16 @@ class Live:
             return
         if self._open:
             self._pause = asyncio.get_running_loop().call_later(EVERY_SECONDS, self._hand_on)
-        text, left_out = self._waiting, self._left_out
+        text, left_out_count = self._waiting, self._left_out
         self._waiting, self._left_out = "", 0
-        self._on_output(text, left_out)
+        self._on_output(text, left_out_count)
 
     def _cut(self) -> None:
         """Keeps the end, from the beginning of a line on where there is one."""
-        cut = len(self._waiting) - AT_ONCE
-        cut = self._waiting.find("\n", cut, -1) + 1 or cut
-        self._left_out += self._waiting.count("\n", 0, cut)
-        self._waiting = self._waiting[cut:]
+        cut_length = len(self._waiting) - AT_ONCE
+        cut_length = self._waiting.find("\n", cut_length, -1) + 1 or cut_length
+        self._left_out += self._waiting.count("\n", 0, cut_length)
+        self._waiting = self._waiting[cut_length:]
 
 
 class CommandOutput:

@@ -126,8 +126,8 @@ class ShellRun(Tool[ShellArgs]):
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
-        unusual = args.model_dump(exclude={"command"}, exclude_defaults=True)
-        notes = " ".join(f"{name}={value}" for name, value in unusual.items())
+        unusual_args = args.model_dump(exclude={"command"}, exclude_defaults=True)
+        notes = " ".join(f"{name}={value}" for name, value in unusual_args.items())
         lines = "\n> ".join(shown_line(line) for line in args.command.split("\n"))
         return Preview(diff=f"$ {lines}" + (f"\n# {notes}" if notes else ""))
 
@@ -143,28 +143,28 @@ class ShellRun(Tool[ShellArgs]):
     def deed(self, args: ShellArgs, preview: Preview) -> Deed:
         if WAITS_FOR.fullmatch(args.command):
             return Deed("read")
-        judged = self._judge(args.command)
-        always, sandboxed = self._sandbox.paths.settings.network, self._sandbox.kind != "none"
-        shut_in = sandboxed and not (args.network or always or args.secrets or args.background)
+        judgement = self._judge(args.command)
+        network_always, is_sandboxed = self._sandbox.paths.settings.network, self._sandbox.kind != "none"
+        is_shut_in = is_sandboxed and not (args.network or network_always or args.secrets or args.background)
         command = JudgedCommand(
-            judged.verdict,
-            judged.reasons,
-            sandboxed=sandboxed,
-            network=args.network and not always,
-            online=args.network or always,
+            judgement.verdict,
+            judgement.reasons,
+            sandboxed=is_sandboxed,
+            network=args.network and not network_always,
+            online=args.network or network_always,
             spares_packs=self._sandbox.kind == "bubblewrap",
             secrets=args.secrets and not self._secrets_allowed(),
-            shut_in=shut_in,
-            tools=judged.tools if shut_in else (),
-            leaves=judged.leaves,
+            shut_in=is_shut_in,
+            tools=judgement.tools if is_shut_in else (),
+            leaves=judgement.leaves,
         )
         return Deed("read" if self.reads_only(args) else "run", command=command)
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        shaped = super().for_hooks(args, folder)
-        if isinstance(seconds := shaped.pop("timeout_seconds", None), int):
-            shaped["timeout"] = seconds * 1000
-        return shaped
+        hook_args = super().for_hooks(args, folder)
+        if isinstance(seconds := hook_args.pop("timeout_seconds", None), int):
+            hook_args["timeout"] = seconds * 1000
+        return hook_args
 
     def result_for_hooks(self, text: str, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
@@ -174,8 +174,8 @@ class ShellRun(Tool[ShellArgs]):
 
     async def run_for(self, args: ShellArgs, call: CallContext) -> Done:
         await self.get_ready()
-        if waits := WAITS_FOR.fullmatch(args.command):
-            return await self._wait(waits[1], args, call)
+        if wait_match := WAITS_FOR.fullmatch(args.command):
+            return await self._wait(wait_match[1], args, call)
         if args.background and len(self._background.running()) >= self._settings.background_jobs:
             raise self._too_many()
         running = await self._start(args, call)
@@ -199,8 +199,8 @@ class ShellRun(Tool[ShellArgs]):
 
     def _sees_secrets(self, args: ShellArgs) -> bool:
         """Says whether it may see secrets: the call asks for them, names a secret file, or the whole project may."""
-        named = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
-        return named or args.secrets or self._secrets_allowed()
+        names_secret = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
+        return names_secret or args.secrets or self._secrets_allowed()
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
@@ -209,21 +209,21 @@ class ShellRun(Tool[ShellArgs]):
         if check:
             paths = self._sandbox.paths
             report = report_for(check, args.command, paths.scratch.folder, partial(text_in, paths.folder))
-        asking = report.arguments if report else ""
-        launch = shell_launch(self._sandbox, settings, f"{args.command}{asking}", args.network)
+        report_arguments = report.arguments if report else ""
+        launch = shell_launch(self._sandbox, settings, f"{args.command}{report_arguments}", args.network)
         # A command that only looks at the end of the output must not hide how the program before it ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
         if not writes:
             # A command that needs no permission must use the programs of the system, not programs of the same name in
             # the folder, and not the folder's settings of git.
-            outside = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
-            launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside}
-        confined = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
+            outside_path = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
+            launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside_path}
+        confined_launch = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
         if report:
-            confined.environment = report.environment(confined.environment)
+            confined_launch.environment = report.environment(confined_launch.environment)
             take = partial(_take_without, output, report)
-        process = await Process.start(confined, take)
+        process = await Process.start(confined_launch, take)
         return Running(args, process, output, writes, call.pause, check, report)
 
     async def _finish(self, running: Running) -> Done:
@@ -233,11 +233,11 @@ class ShellRun(Tool[ShellArgs]):
                 with running.pause.timing(timeout):
                     code = await running.process.wait()
         except TimeoutError:
-            gone = await running.process.end()
-            raise self._timed_out(running, limit, gone) from None
+            has_ended = await running.process.end()
+            raise self._timed_out(running, limit, has_ended) from None
         # A program that writes on after the reader has closed the pipe has not failed.
-        cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
-        return await self._result(running, 0 if cut_short else code)
+        is_cut_short = code == CLOSED_PIPE and re.search(LOOKED_AT, running.args.command)
+        return await self._result(running, 0 if is_cut_short else code)
 
     def _limit(self, args: ShellArgs) -> int:
         return min(args.timeout_seconds or self._settings.timeout_seconds, self._settings.longest_seconds)
@@ -246,9 +246,9 @@ class ShellRun(Tool[ShellArgs]):
         """Waits until a background command has ended, or until the time limit."""
         job = self._background.find(job_id)
         if job is None:
-            known = ", ".join(job.job_id for job in self._background.running()) or "-"
+            jobs = ", ".join(job.job_id for job in self._background.running()) or "-"
             raise ToolError(
-                f"There is no background command {job_id}. Running: {known}.", "shell.no_such_job", job=shown(job_id)
+                f"There is no background command {job_id}. Running: {jobs}.", "shell.no_such_job", job=shown(job_id)
             )
         limit = self._limit(args)
         with contextlib.suppress(TimeoutError):
@@ -260,8 +260,8 @@ class ShellRun(Tool[ShellArgs]):
             return Done(f"{state} Output:\n{job.output(False) or '(none)'}", say("shell.still_runs", job=job_id))
         self._background.told(job)
         values = {"command": _short(job.command), "whole": _whole(job.command)}
-        waited = say("shell.waited", job=job_id, code=job.process.code or 0, **values)
-        return Done(job.report(), waited, check=await job.check())
+        waited_phrase = say("shell.waited", job=job_id, code=job.process.code or 0, **values)
+        return Done(job.report(), waited_phrase, check=await job.check())
 
     async def _leave(self, running: Running) -> Done:
         """Watches the command for a moment, then leaves it in the background."""
@@ -287,10 +287,10 @@ class ShellRun(Tool[ShellArgs]):
         if code and output.startswith(SANDBOX_BROKEN):
             raise ToolError(f"The sandbox could not be set up: {output}", "shell.sandbox_failed", reason=output)
         if overrun := running.process.overrun:
-            what = f"{overrun.kind.replace('_', ' ')}; the limit is {overrun.limit}"
-            ended = f"Ended after {running.seconds} s: {what}. Do it in smaller parts. Output until then:\n{output}"
+            excess = f"{overrun.kind.replace('_', ' ')}; the limit is {overrun.limit}"
+            text = f"Ended after {running.seconds} s: {excess}. Do it in smaller parts. Output until then:\n{output}"
             phrase = overrun_phrase(overrun, running.args.command)
-            raise ToolError(ended, phrase.key, **phrase.values)
+            raise ToolError(text, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
         check = await _checked(running, code, output)
         parts = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
@@ -299,17 +299,17 @@ class ShellRun(Tool[ShellArgs]):
             parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
         if code:
             parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
-        if meddled := ", ".join(running.process.meddled):
-            parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {meddled}")
-        ended = self._background.ended()
-        parts += [job.report() for job in ended]
+        if files := ", ".join(running.process.meddled):
+            parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {files}")
+        ended_jobs = self._background.ended()
+        parts += [job.report() for job in ended_jobs]
         parts.append(self._background.better_way(running.args.command, output))
-        shown_as = self._shown(running, code, meddled, telling_part(output, SHOWN_CAUSE) if code else "")
+        shown_as = self._shown(running, code, files, telling_part(output, SHOWN_CAUSE) if code else "")
         if running.check and running.check.hidden:
             parts.append(f"A passing check counts only when it is run by itself: `{' '.join(running.check.words)}`.")
         # A background command whose end is reported here may have been a check that failed.
-        others = [await job.check() for job in ended]
-        check = next((other for other in others if other and other.ok is False), check)
+        other_checks = [await job.check() for job in ended_jobs]
+        check = next((other for other in other_checks if other and other.ok is False), check)
         return Done("\n".join(part for part in parts if part), shown_as, check=check)
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
@@ -319,9 +319,9 @@ class ShellRun(Tool[ShellArgs]):
         return phrase.with_cause(cause) if cause else phrase
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
-        ended = "It was ended" if gone else "It was told to end, but some of it may still run"
+        ending = "It was ended" if gone else "It was told to end, but some of it may still run"
         return ToolError(
-            f"Timed out after {limit} s. {ended}. Give a larger timeout_seconds (at most "
+            f"Timed out after {limit} s. {ending}. Give a larger timeout_seconds (at most "
             f"{self._settings.longest_seconds}), or background=true for a server. Output until then:\n"
             f"{running.output.text(failed=True) or '(none)'}",
             "shell.timed_out" if gone else "shell.not_ended",
@@ -348,11 +348,11 @@ def _printed(output: str, check: CheckReport | None) -> str:
 
 async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
     """Confines the launch in a thread: it walks through the folder, which may be large, or made to be slow to walk."""
-    making = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
+    confining = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
     try:
-        return await asyncio.shield(making)
+        return await asyncio.shield(confining)
     except asyncio.CancelledError:
-        making.add_done_callback(lambda made: made.exception() or made.result().close())
+        confining.add_done_callback(lambda made: made.exception() or made.result().close())
         raise
 
 
@@ -361,15 +361,15 @@ def _kept_from(sandbox: Sandbox) -> str:
     if sandbox.kind != "bubblewrap":
         return ""
     names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
-    hidden = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
-    asking = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
-    return f"Commands see these secret files as empty or locked: {hidden}. {asking}the user is asked." if hidden else ""
+    files = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
+    advice = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
+    return f"Commands see these secret files as empty or locked: {files}. {advice}the user is asked." if files else ""
 
 
 def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, network: bool) -> Launch:
     """Returns the launch of a command line in the work folder, not yet confined."""
-    folder, allowed = sandbox.paths.folder, network or sandbox.paths.settings.network
-    variables = environment(os.environ, settings.environment, allowed) | settings.set_environment
+    folder, network_allowed = sandbox.paths.folder, network or sandbox.paths.settings.network
+    variables = environment(os.environ, settings.environment, network_allowed) | settings.set_environment
     limits = Limits(
         processes=settings.max_processes,
         memory_mib=settings.max_memory_mib,

@@ -57,15 +57,15 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
     where tests that failed before are no longer run."""
     assert result.check
     runs = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
-    changed = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}
-    paths, text_of = sorted(changed.union(result.changed)), partial(text_in, Path(state.folder))
-    deciding = await asyncio.to_thread(deciding_files, result.check, max(runs, default=0), paths, text_of)
-    left_out = left_out_of(state.check_runs, result.check, state.turn) if state.changed_in_turn else ()
-    if not deciding and not left_out:
+    changed_paths = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}
+    paths, text_of = sorted(changed_paths.union(result.changed)), partial(text_in, Path(state.folder))
+    deciding_paths = await asyncio.to_thread(deciding_files, result.check, max(runs, default=0), paths, text_of)
+    left_out_tests = left_out_of(state.check_runs, result.check, state.turn) if state.changed_in_turn else ()
+    if not deciding_paths and not left_out_tests:
         return result
-    key, names = ("check_doubted", deciding) if deciding else ("tests_left_out", left_out)
+    key, names = ("check_doubted", deciding_paths) if deciding_paths else ("tests_left_out", left_out_tests)
     why = note(state.language, key, files=", ".join(names), check=result.check.check)
-    check = result.check.model_copy(update={"ok": None, "left_out": () if deciding else left_out})
+    check = result.check.model_copy(update={"ok": None, "left_out": () if deciding_paths else left_out_tests})
     return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
 
 
@@ -97,14 +97,14 @@ def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
 
 def _is_loaded(words: list[str], path: str) -> bool:
     """Says whether an option of the call names this file, as a plug-in or as settings."""
-    plain = path.removesuffix(".py").removesuffix("/__init__")
-    for option, behind in pairwise((*words, "")):
+    plain_path = path.removesuffix(".py").removesuffix("/__init__")
+    for option, next_word in pairwise((*words, "")):
         if not option.startswith("-") or (TEST_NAME.fullmatch(_name(path)) and option[:2] not in ("-p", "-c")):
             continue
-        joined = option.partition("=")[2] if option.startswith("--") else option[2:]
-        value = (joined or behind).removeprefix("./").removesuffix(".py").replace("\\", "/")
+        joined_value = option.partition("=")[2] if option.startswith("--") else option[2:]
+        value = (joined_value or next_word).removeprefix("./").removesuffix(".py").replace("\\", "/")
         names = {value, value.replace(".", "/")} if value else set[str]()
-        if any(name in (plain, path) or plain.endswith(f"/{name}") for name in names):
+        if any(name in (plain_path, path) or plain_path.endswith(f"/{name}") for name in names):
             return True
     return False
 
@@ -139,9 +139,9 @@ def _plain_package(text: str, words: list[str]) -> bool:
 def _scripts(package: dict[str, Any], words: list[str]) -> list[str]:
     if words[0] not in PACKAGE_RUNNERS:
         return []
-    named = [word for word in words[1:] if word in package.get("scripts", {})]
-    around = [f"{when}{name}" for name in named for when in ("pre", "post")]
-    return [*named, *(name for name in around if name in package["scripts"])] or ["test"]
+    named_scripts = [word for word in words[1:] if word in package.get("scripts", {})]
+    surrounding_scripts = [f"{when}{name}" for name in named_scripts for when in ("pre", "post")]
+    return [*named_scripts, *(name for name in surrounding_scripts if name in package["scripts"])] or ["test"]
 
 
 def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
@@ -196,8 +196,8 @@ def _ini_settings(text: str) -> Mapping[str, Any]:
 def _toml_settings(text: str) -> Mapping[str, Any]:
     import tomllib
 
-    read: Any = tomllib.loads(text)
-    section: Any = read.get("tool", {}).get("pytest", {}) or read.get("pytest", {})
+    document: Any = tomllib.loads(text)
+    section: Any = document.get("tool", {}).get("pytest", {}) or document.get("pytest", {})
     return {**section, **section.get("ini_options", {}), "ini_options": None} if section else {}
 
 
@@ -244,9 +244,11 @@ def _is_plain(line: ast.stmt) -> bool:
 
 
 def _is_fixture(decorator: ast.expr) -> bool:
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    decorator_function = decorator.func if isinstance(decorator, ast.Call) else decorator
     options = decorator.keywords if isinstance(decorator, ast.Call) else []
-    return bool(FIXTURE.fullmatch(ast.unparse(called))) and not any(option.arg == "autouse" for option in options)
+    return bool(FIXTURE.fullmatch(ast.unparse(decorator_function))) and not any(
+        option.arg == "autouse" for option in options
+    )
 
 
 def _is_calm(body: Definition | ast.ClassDef) -> bool:

@@ -138,18 +138,18 @@ async def pinned(address: WebAddress, network: Network) -> tuple[str, int] | Non
     """Returns the one address to connect to; None where a proxy gets the name. A name that leads to any private address
     is refused, even if it also leads to public ones."""
     addresses = list(dict.fromkeys(await network.resolve(address.host, address.port)))
-    proxied = network.by_name and proxy_for(urlsplit(address.url)) is not None
-    if not addresses and proxied and "." in address.host and not address.host.endswith(INNER_NAMES):
+    is_proxied = network.by_name and proxy_for(urlsplit(address.url)) is not None
+    if not addresses and is_proxied and "." in address.host and not address.host.endswith(INNER_NAMES):
         return None
     if not addresses:
         for_model = (
             f"{address.host} was not found. Check the name; there may be no network, or only a proxy knows names."
         )
         raise ToolError(for_model, "web.not_found", host=address.host)
-    if strange := next((ip for ip in addresses if not is_public(ip)), None):
+    if private_address := next((ip for ip in addresses if not is_public(ip)), None):
         for_model = (
-            f"{address.host} leads to {strange}, which is not on the public internet: not fetched. "
+            f"{address.host} leads to {private_address}, which is not on the public internet: not fetched. "
             "Do not try to get around it; the user can open it themselves."
         )
-        raise ToolError(for_model, "web.private", host=address.host, address=strange)
-    return None if proxied else network.dial(addresses[0], address.port)
+        raise ToolError(for_model, "web.private", host=address.host, address=private_address)
+    return None if is_proxied else network.dial(addresses[0], address.port)

@@ -51,17 +51,17 @@ async def download(url: WebAddress, settings: WebSettings, network: Network) -> 
 
 
 async def _follow(url: WebAddress, most: int, network: Network) -> Downloaded:
-    at = url
+    current_address = url
     for _ in range(MOST_REDIRECTS + 1):
-        async with asked(at, network) as answer:
+        async with asked(current_address, network) as answer:
             if 300 <= answer.status < 400 and (location := answer.headers.get("location")):
-                at = _redirected(at, location)
+                current_address = _redirected(current_address, location)
                 continue
             if not answer.is_success:
-                for_model = f"{at.url} answered with HTTP {answer.status}."
-                raise ToolError(for_model, "web.status", host=at.host, status=answer.status)
-            kind, charset = _text_kind(at, answer.headers.get("content-type", ""))
-            return Downloaded(at, kind, charset, await read_body(answer, most))
+                for_model = f"{current_address.url} answered with HTTP {answer.status}."
+                raise ToolError(for_model, "web.status", host=current_address.host, status=answer.status)
+            kind, charset = _text_kind(current_address, answer.headers.get("content-type", ""))
+            return Downloaded(current_address, kind, charset, await read_body(answer, most))
     raise ToolError(f"{url.url} leads from one address to the next without an end.", "web.redirects", host=url.host)
 
 
@@ -76,9 +76,9 @@ async def asked(
     """Sends a request and yields the answer. The connection goes to the IP address that was checked, also through the
     proxy of the environment, so nobody looks the name up a second time. The request and the certificate use the name.
     `own` means the user's own server, which may be anywhere."""
-    at = None if own else await pinned(address, network)
+    pinned_address = None if own else await pinned(address, network)
     origin, content = f"{address.scheme}://{address.site}", b"" if body is None else json.dumps(body).encode()
-    async with HttpClient(origin, HEADERS, CONNECT_SECONDS, not own, at, network.trust) as client:
+    async with HttpClient(origin, HEADERS, CONNECT_SECONDS, not own, pinned_address, network.trust) as client:
         answer = await client.send("GET" if body is None else "POST", address.path, content, headers)
         try:
             yield answer
@@ -87,13 +87,14 @@ async def asked(
 
 
 def _redirected(at: WebAddress, location: str) -> WebAddress:
-    to = read_address(urljoin(at.url, location).partition("#")[0])
-    if at.same_site(to):
-        return to
+    target = read_address(urljoin(at.url, location).partition("#")[0])
+    if at.same_site(target):
+        return target
     for_model = (
-        f"{at.url} leads to another place: {to.url} was not fetched. If it is what you want, fetch it by that address."
+        f"{at.url} leads to another place: {target.url} was not fetched. "
+        "If it is what you want, fetch it by that address."
     )
-    raise ToolError(for_model, "web.elsewhere", host=at.host, other=to.site)
+    raise ToolError(for_model, "web.elsewhere", host=at.host, other=target.site)
 
 
 def _text_kind(at: WebAddress, content_type: str) -> tuple[str, str]:
@@ -108,8 +109,8 @@ def _text_kind(at: WebAddress, content_type: str) -> tuple[str, str]:
 async def read_body(answer: HttpAnswer, most: int) -> bytes:
     """Reads the body, and raises a ToolError if it is longer than `most` bytes."""
     body = bytearray()
-    packed = "content-encoding" in answer.headers
-    if not packed and int(answer.headers.get("content-length", "0") or 0) > most:
+    is_packed = "content-encoding" in answer.headers
+    if not is_packed and int(answer.headers.get("content-length", "0") or 0) > most:
         raise too_large(most)
     async with aclosing(answer.pieces()) as pieces:
         async for piece in pieces:

@@ -56,12 +56,12 @@ class FetchPage(WebTool[FetchArgs]):
             for_model = f"{address.url} has {len(pages)} pages; there is no page {args.page}."
             raise ToolError(for_model, "web.no_such_page", pages=len(pages), page=args.page)
         text = pages[args.page - 1]
-        more = (
+        more_note = (
             f"\n[page {args.page} of {len(pages)}; go on with page={args.page + 1}]" if args.page < len(pages) else ""
         )
-        place = {"page": args.page, "pages": len(pages)}
-        shown = say("web.fetched", site=address.site, characters=len(text), **place)
-        return Done(f"{head}\n{MATERIAL}\n\n{text}{more}", shown)
+        page_numbers = {"page": args.page, "pages": len(pages)}
+        phrase = say("web.fetched", site=address.site, characters=len(text), **page_numbers)
+        return Done(f"{head}\n{MATERIAL}\n\n{text}{more_note}", phrase)
 
     def _is_kept(self, args: FetchArgs) -> bool:
         """Says whether the wanted piece is kept. The first piece is always fetched anew, because the page may have
@@ -77,12 +77,12 @@ class FetchPage(WebTool[FetchArgs]):
 
             title, _, text = (await read_pdf(page.body, self._settings.seconds)).partition("\n")
             return self._told(page.address, title, text)
-        html = page.kind in HTML or (not page.kind and page.body[:512].lstrip()[:1] == b"<")
-        text = read_text(page.body, page.charset, html)
+        is_html = page.kind in HTML or (not page.kind and page.body[:512].lstrip()[:1] == b"<")
+        text = read_text(page.body, page.charset, is_html)
         if text is None:
             raise ToolError(f"{address.url} is no text: not shown.", "web.not_text", host=address.host, kind=page.kind)
         title = ""
-        if html:
+        if is_html:
             from duckflow.tools.web.markdown import to_markdown
 
             title, text = await asyncio.to_thread(to_markdown, text, page.address.url)

@@ -50,12 +50,12 @@ class Element:
 
     def all(self, *tags: str) -> "Iterator[Element]":
         """Yields the elements with one of these tags anywhere inside, in the order of the page."""
-        waiting = list(self.elements())[::-1]
-        while waiting:
-            element = waiting.pop()
+        pending = list(self.elements())[::-1]
+        while pending:
+            element = pending.pop()
             if element.tag in tags:
                 yield element
-            waiting += list(element.elements())[::-1]
+            pending += list(element.elements())[::-1]
 
     def own(self, tags: Collection[str], through: Collection[str]) -> "Iterator[Element]":
         """Yields the elements with one of `tags` directly inside, or inside parts with one of the tags in `through`."""
@@ -67,13 +67,13 @@ class Element:
 
     def text(self) -> str:
         pieces: list[str] = []
-        waiting: list[Element | str] = [self]
-        while waiting:
-            node = waiting.pop()
+        pending: list[Element | str] = [self]
+        while pending:
+            node = pending.pop()
             if isinstance(node, str):
                 pieces.append(node)
             else:
-                waiting += node.children[::-1]
+                pending += node.children[::-1]
         return "".join(pieces)
 
 
@@ -89,24 +89,24 @@ class _Builder(HTMLParser):
             self._close(*ENDS[tag])
         elif tag in BLOCKS:
             self._close(ENDED_BY_TEXT if tag in TEXTS else {"p"}, {"td", "th", "li", "div", "blockquote", "table"})
-        made = Element(tag, {name: value or "" for name, value in attrs})
+        element = Element(tag, {name: value or "" for name, value in attrs})
         self._made += 1
         if self._made > MOST_ELEMENTS:
             return
-        self._open[-1].children.append(made)
+        self._open[-1].children.append(element)
         if tag not in VOID and len(self._open) < DEEPEST:
-            self._open.append(made)
+            self._open.append(element)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
         # A slash at the end means something only in svg; in a page `<div/>` stays open.
 
     def handle_endtag(self, tag: str) -> None:
-        for place in range(len(self._open) - 1, 0, -1):
-            if self._open[place].tag == tag:
-                del self._open[place:]
+        for index in range(len(self._open) - 1, 0, -1):
+            if self._open[index].tag == tag:
+                del self._open[index:]
                 return
-            if self._open[place].tag in ("table", "pre") and tag not in ("table", "body", "html"):
+            if self._open[index].tag in ("table", "pre") and tag not in ("table", "body", "html"):
                 return
 
     def handle_data(self, data: str) -> None:
@@ -114,23 +114,23 @@ class _Builder(HTMLParser):
 
     def _close(self, tags: set[str], walls: set[str]) -> None:
         """Closes the outermost open element with one of these tags, unless a wall is in between."""
-        outermost = 0
-        for place in range(len(self._open) - 1, 0, -1):
-            if self._open[place].tag in walls:
+        outermost_index = 0
+        for index in range(len(self._open) - 1, 0, -1):
+            if self._open[index].tag in walls:
                 break
-            if self._open[place].tag in tags:
-                outermost = place
-        if outermost:
-            del self._open[outermost:]
+            if self._open[index].tag in tags:
+                outermost_index = index
+        if outermost_index:
+            del self._open[outermost_index:]
 
 
 def read_tree(html: str) -> Element:
     """Returns what a browser would show of the page. A page that would take forever is cut off there."""
-    builder, until = _Builder(), time.monotonic() + SECONDS
+    builder, deadline = _Builder(), time.monotonic() + SECONDS
     html = INLINE_DATA.sub("data:", "".join(_seen(html)))
     for start in range(0, len(html), PIECE):
         builder.feed(html[start : start + PIECE])
-        if len(builder.rawdata) > LONGEST_TAG or time.monotonic() > until:
+        if len(builder.rawdata) > LONGEST_TAG or time.monotonic() > deadline:
             return builder.root
     builder.close()
     return builder.root
@@ -139,11 +139,13 @@ def read_tree(html: str) -> Element:
 def _seen(html: str) -> Iterator[str]:
     """Yields the page without comments, scripts and the like. Each is looked for only once, so that the time is
     bounded."""
-    at = 0
-    while begin := UNSEEN_BEGINS.search(html, at):
-        yield html[at : begin.start()]
-        end = re.compile(r"--!?>" if begin[1] else rf"</{begin[2]}\s*>", re.IGNORECASE).search(html, begin.end())
+    offset = 0
+    while beginning := UNSEEN_BEGINS.search(html, offset):
+        yield html[offset : beginning.start()]
+        end = re.compile(r"--!?>" if beginning[1] else rf"</{beginning[2]}\s*>", re.IGNORECASE).search(
+            html, beginning.end()
+        )
         if end is None:
             return
-        at = end.end()
-    yield html[at:]
+        offset = end.end()
+    yield html[offset:]

@@ -45,8 +45,8 @@ def to_markdown(html: str, url: str) -> PageText:
     tree = read_tree(html)
     title = next((_flat(element.text()) for element in tree.all("title")), "")
     base = next((element.attrs["href"] for element in tree.all("base") if element.attrs.get("href")), "")
-    main = _main_part(tree)
-    text = "\n\n".join(_Writer(urljoin(url, base), main.tag in ("html", "body")).blocks(main.children))
+    main_part = _main_part(tree)
+    text = "\n\n".join(_Writer(urljoin(url, base), main_part.tag in ("html", "body")).blocks(main_part.children))
     return PageText(title, re.sub(r"\n{3,}", "\n\n", text).strip())
 
 
@@ -54,15 +54,15 @@ def _main_part(tree: Element) -> Element:
     """Returns the part that is marked as the main one. Returns the whole page where no part is marked, or the marked
     part is only a small share of it."""
     body = next(tree.all("body"), tree)
-    whole = len(_flat(body.text()))
-    marked = [
+    body_length = len(_flat(body.text()))
+    marked_elements = [
         element
         for element in body.all("main", "div", "section")
         if element.tag == "main" or element.attrs.get("role") == "main"
     ]
     articles = list(body.all("article"))
-    for part in (*marked, *(articles if len(articles) == 1 else ())):
-        if len(_flat(part.text())) >= MAIN_SHARE * whole:
+    for part in (*marked_elements, *(articles if len(articles) == 1 else ())):
+        if len(_flat(part.text())) >= MAIN_SHARE * body_length:
             return part
     return body
 
@@ -81,12 +81,12 @@ class _Writer:
         """Classes of the elements around: some pages name the language of code there."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
-        made: list[str] = []
+        texts: list[str] = []
         line: list[Element | str] = []
 
         def end_line() -> None:
             if text := self.line(line):
-                made.append(text)
+                texts.append(text)
             line.clear()
 
         for child in children:
@@ -96,9 +96,9 @@ class _Writer:
                 line.append(child)
             else:
                 end_line()
-                made += [text for text in self._block(child) if text.strip()]
+                texts += [text for text in self._block(child) if text.strip()]
         end_line()
-        return made
+        return texts
 
     def line(self, children: "Iterable[Element | str]") -> str:
         """Returns running text with its marks, such as bold."""
@@ -137,8 +137,8 @@ class _Writer:
             case "table":
                 yield from self._table(element)
             case "blockquote":
-                quoted = "\n\n".join(self.blocks(element.children))
-                yield "\n".join(f"> {line}".rstrip() for line in quoted.split("\n")) if quoted else ""
+                quoted_text = "\n\n".join(self.blocks(element.children))
+                yield "\n".join(f"> {line}".rstrip() for line in quoted_text.split("\n")) if quoted_text else ""
             case "hr":
                 yield "---"
             case "summary":
@@ -176,8 +176,10 @@ class _Writer:
                 continue
             head = ", ".join(f"**{term.rstrip(':：')}**" for term in terms if term)
             description = self.blocks(item.children) or [""]
-            first = f"{head}: {description[0]}" if head and not _is_list(description[0]) else head or description[0]
-            yield _item("- ", first, description if first == head else description[1:])
+            first_block = (
+                f"{head}: {description[0]}" if head and not _is_list(description[0]) else head or description[0]
+            )
+            yield _item("- ", first_block, description if first_block == head else description[1:])
             terms = []
         if terms:
             yield "\n".join(f"- **{term}**" for term in terms)
@@ -225,21 +227,25 @@ class _Writer:
             return f"![{alt}]({self._whole(node.attrs.get('src', ''))})" if alt else ""
         if tag in CODE:
             return _code(node.text())
-        inside = "".join(map(self._inline, node.children))
+        inner_text = "".join(map(self._inline, node.children))
         if tag == "a":
-            return self._link(inside, node.attrs.get("href", ""))
+            return self._link(inner_text, node.attrs.get("href", ""))
         if mark := MARKS.get(tag):
-            return _marked(inside, mark)
-        return {"sup": f"^{inside}" if inside.strip() else "", "rt": f"({inside})", "q": f'"{inside}"'}.get(tag, inside)
+            return _marked(inner_text, mark)
+        return {
+            "sup": f"^{inner_text}" if inner_text.strip() else "",
+            "rt": f"({inner_text})",
+            "q": f'"{inner_text}"',
+        }.get(tag, inner_text)
 
     def _link(self, inside: str, href: str) -> str:
         text = _flat(inside)
         if not text or text in "¶#§🔗":
             return ""
-        where = self._whole(href)
-        if not where or href.startswith("#"):
+        address = self._whole(href)
+        if not address or href.startswith("#"):
             return inside
-        return f"[{text}]({where})" if text != where else f"<{where}>"
+        return f"[{text}]({address})" if text != address else f"<{address}>"
 
     def _whole(self, href: str) -> str:
         if href.strip().lower().startswith(("javascript:", "data:", "vbscript:")):
@@ -274,8 +280,8 @@ def _code(text: str) -> str:
     if not text:
         return ""
     fence = "`" * (max(map(len, re.findall(r"`+", text)), default=0) + 1)
-    room = " " if "`" in text else ""
-    return f"{fence}{room}{text}{room}{fence}"
+    padding = " " if "`" in text else ""
+    return f"{fence}{padding}{text}{padding}{fence}"
 
 
 def _fenced(element: Element, around: str) -> str:

@@ -45,8 +45,8 @@ class SearchWeb(WebTool[SearchArgs]):
         engine, count = self._set_up(), self._settings.results
         if engine.kind == "tavily":
             return read_address(engine.url)
-        ask = f"?count={count}&q=" if engine.kind == "brave" else "?format=json&q="
-        return read_address(f"{engine.url}{ask}{quote_plus(args.query)}")
+        query_start = f"?count={count}&q=" if engine.kind == "brave" else "?format=json&q="
+        return read_address(f"{engine.url}{query_start}{quote_plus(args.query)}")
 
     def preview(self, args: SearchArgs) -> Preview:
         return Preview(diff=f"→ {self.address(args).site}: {args.query}")
@@ -66,9 +66,9 @@ class SearchWeb(WebTool[SearchArgs]):
             for_model = f"The search could not be made: {why}"
             raise ToolError(for_model, "web.failed", host=self.address(args).site, reason=why) from None
         lines = [f"{number}. {title}\n   {url}\n   {text}" for number, (title, url, text) in enumerate(results, 1)]
-        shown = say("web.searched", count=len(results), query=args.query)
+        phrase = say("web.searched", count=len(results), query=args.query)
         for_model = "\n".join(lines) or "(nothing was found)"
-        return Done(f"{len(results)} results for {args.query!r}. {MATERIAL}\n\n{for_model}", shown)
+        return Done(f"{len(results)} results for {args.query!r}. {MATERIAL}\n\n{for_model}", phrase)
 
     async def _ask(self, args: SearchArgs) -> bytes:
         from duckflow.tools.web.download import asked, read_body

@@ -43,17 +43,17 @@ class WebTool(Tool[A]):
         return Preview(diff=f"→ {self.address(args).url}")
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        secret = secret_text(preview.diff)
-        reasons = [say("risk.host", host=self.address(args).site), *([say("risk.secret_text")] if secret else ())]
-        network = secret or not self._network_allowed
-        return Deed("network", command=JudgedCommand("ask", tuple(reasons), network=network, online=True))
+        has_secret = secret_text(preview.diff)
+        reasons = [say("risk.host", host=self.address(args).site), *([say("risk.secret_text")] if has_secret else ())]
+        needs_network = has_secret or not self._network_allowed
+        return Deed("network", command=JudgedCommand("ask", tuple(reasons), network=needs_network, online=True))
 
 
 def read_text(body: bytes, charset: str, html: bool) -> str | None:
     """Decodes a body as the server says, else as the page says, else as a file would be read. Returns None if it is no
     text."""
-    if html and not charset and (named := CHARSET.search(body[:HEAD].decode("ascii", "replace"))):
-        charset = named[1]
+    if html and not charset and (charset_match := CHARSET.search(body[:HEAD].decode("ascii", "replace"))):
+        charset = charset_match[1]
     if charset and not body.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")) and not _is_utf8(body):
         try:
             text = body.decode(SPELLINGS.get(charset.lower(), charset), "replace")
