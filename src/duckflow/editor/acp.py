@@ -178,10 +178,10 @@ class AcpAgent:
 
     async def _opened(self, params: Params) -> "EditorSession":
         """Returns a session, which is opened unless it is open here already."""
-        setting, wanted = _setting(params), text_in(params, "sessionId")
-        if session := self._sessions.get(wanted):
+        setting, wanted_id = _setting(params), text_in(params, "sessionId")
+        if session := self._sessions.get(wanted_id):
             return session
-        return self._keep(await self._conversations.resume(wanted, setting), setting.folder)
+        return self._keep(await self._conversations.resume(wanted_id, setting), setting.folder)
 
     def _keep(self, held: "HeldConversation", root: Path) -> "EditorSession":
         from duckflow.editor.session import EditorSession
@@ -200,13 +200,13 @@ class AcpAgent:
         cursor = str(params.get("cursor") or "0")
         if not cursor.isdecimal():
             raise RpcError(BAD_PARAMS, "this cursor is none of ours")
-        listed, start = await asyncio.to_thread(self._conversations.all, folder), int(cursor)
+        summaries, start = await asyncio.to_thread(self._conversations.all, folder), int(cursor)
         sessions = [
             {"sessionId": entry.session_id, "cwd": entry.folder, "title": entry.title, "updatedAt": entry.updated}
-            for entry in listed[start : start + PAGE]
+            for entry in summaries[start : start + PAGE]
         ]
-        more = {"nextCursor": str(start + PAGE)} if start + PAGE < len(listed) else {}
-        return {"sessions": sessions, **more}
+        cursor_field = {"nextCursor": str(start + PAGE)} if start + PAGE < len(summaries) else {}
+        return {"sessions": sessions, **cursor_field}
 
     async def _close(self, params: Params) -> dict[str, Any]:
         session = self._session(params)
@@ -253,10 +253,10 @@ def _folder(params: Params) -> Path:
 
 
 def _setting(params: Params) -> Setting:
-    added, servers = _list_in(params, "additionalDirectories"), _list_in(params, "mcpServers")
-    if not all(isinstance(path, str) for path in added):
+    added_folders, servers = _list_in(params, "additionalDirectories"), _list_in(params, "mcpServers")
+    if not all(isinstance(path, str) for path in added_folders):
         raise RpcError(BAD_PARAMS, "additionalDirectories must be a list of paths")
-    return Setting(_folder(params), added, servers)
+    return Setting(_folder(params), added_folders, servers)
 
 
 def _list_in(params: Params, name: str) -> list[Any]:

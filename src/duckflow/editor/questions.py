@@ -24,12 +24,12 @@ NO = frozenset({"no", "stop", "rest", "leave", "stay"})
 def permission_request(question: Question, words: Words, root: Path) -> dict[str, Any]:
     """Returns the tool call that is asked about, and the options. A Gate about one action uses the id of its call."""
     gate = question.gate
-    alone = gate is not None and len(gate.action_ids) == 1
+    is_alone = gate is not None and len(gate.action_ids) == 1
     content = [text_content(question_text(question, words))]
     call: dict[str, Any] = {
-        "toolCallId": gate.action_ids[0] if gate and alone else question.question_id,
+        "toolCallId": gate.action_ids[0] if gate and is_alone else question.question_id,
         "title": _title(question, words),
-        "kind": gate_kind(gate) if gate and alone else "other",
+        "kind": gate_kind(gate) if gate and is_alone else "other",
         "status": "pending",
         "content": [*content, *(hunks(gate.file_diff, root) if gate else ())],
     }
@@ -76,9 +76,9 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     for command in gate.commands:
         yield fenced(readable(command, words))
     for impact in gate.impacts:
-        known = words("gate.tracked" if impact.tracked else "gate.untracked")
+        tracked_note = words("gate.tracked" if impact.tracked else "gate.untracked")
         change = words(f"gate.{impact.change}")
-        yield f"{change}: {fold(impact.path)}  (+{impact.added} −{impact.removed}, {known})"
+        yield f"{change}: {fold(impact.path)}  (+{impact.added} −{impact.removed}, {tracked_note})"
     yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
     for reason in gate.reasons:
         yield f"⚠ {fold(words.phrase(reason))}"
@@ -99,7 +99,10 @@ def _as_text(text: str) -> str:
 
 def _model_words(gate: GateRequest) -> Iterator[tuple[str, str]]:
     lines = [("gate.intent", intent) for intent in gate.intent]
-    lines += [("gate.rationale", gate.rationale), *(("gate.alternative", other) for other in gate.alternatives)]
+    lines += [
+        ("gate.rationale", gate.rationale),
+        *(("gate.alternative", alternative) for alternative in gate.alternatives),
+    ]
     return ((key, text) for key, text in lines if text.strip())
 
 
@@ -157,21 +160,26 @@ class Asker:
 
     async def answered_by(self, text: str) -> bool:
         """Says whether a prompt answers an open question, and passes it on. After an unclear answer it asks again."""
-        conversation, still_open = self._conversation, {asked.question_id for asked in self._conversation.questions}
-        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id in still_open]
+        conversation, open_ids = (
+            self._conversation,
+            {open_question.question_id for open_question in self._conversation.questions},
+        )
+        self._wanted = [
+            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id in open_ids
+        ]
         if self._wanted and not text.startswith("/"):
-            wanted = self._wanted.pop(0)
-            taken = await conversation.answer(wanted.question.question_id, text, wanted.choice)
-        elif still_open and conversation.reads_as(text) == "answer":
+            wanted_answer = self._wanted.pop(0)
+            taken = await conversation.answer(wanted_answer.question.question_id, text, wanted_answer.choice)
+        elif open_ids and conversation.reads_as(text) == "answer":
             taken = await conversation.take(text)
         else:
             return False
         if taken.meaning in ("unclear", "edit"):
-            told = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
-            open_questions = {asked.question_id: asked for asked in conversation.questions}
+            told_text = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
+            open_questions = {open_question.question_id: open_question for open_question in conversation.questions}
             if question := open_questions.get(taken.question_id):
-                self._wanted.insert(0, Wanted(question, "edit" if taken.meaning == "edit" else "", told))
-            self._say(told)
+                self._wanted.insert(0, Wanted(question, "edit" if taken.meaning == "edit" else "", told_text))
+            self._say(told_text)
         elif self._wanted:
             self._say_wanted()
         self._tell_whether_wanted()
@@ -179,13 +187,13 @@ class Asker:
 
     def closed(self, question_id: str) -> None:
         """Stops asking a question that was answered, here or elsewhere, or interrupted."""
-        if (asking := self._asked.get(question_id)) and asking is not asyncio.current_task():
-            asking.cancel()
+        if (asking_task := self._asked.get(question_id)) and asking_task is not asyncio.current_task():
+            asking_task.cancel()
         self._drop(question_id)
 
     def close(self) -> None:
-        for asking in list(self._asked.values()):
-            asking.cancel()
+        for asking_task in list(self._asked.values()):
+            asking_task.cancel()
 
     async def _take(self, question: Question, reply: Coroutine[Any, Any, Any]) -> None:
         try:
@@ -225,10 +233,12 @@ class Asker:
             self._say_wanted()
 
     def _drop(self, question_id: str) -> None:
-        first = self._wanted[:1]
-        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id != question_id]
+        first_wanted = self._wanted[:1]
+        self._wanted = [
+            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id != question_id
+        ]
         self._tell_whether_wanted()
-        if self._wanted and self._wanted[:1] != first:
+        if self._wanted and self._wanted[:1] != first_wanted:
             self._say_wanted()
 
     def _tell_whether_wanted(self) -> None:
@@ -239,5 +249,5 @@ class Asker:
 
     def _say_wanted(self) -> None:
         """Asks for words. A Gate is shown above, because the words may be a yes to something very risky."""
-        question, _, told = self._wanted[0]
-        self._say(f"{question_text(question, self._words)}\n\n{told}" if question.gate else told)
+        question, _, told_text = self._wanted[0]
+        self._say(f"{question_text(question, self._words)}\n\n{told_text}" if question.gate else told_text)

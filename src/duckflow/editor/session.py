@@ -27,17 +27,21 @@ AUTO = "auto"
 
 def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
     """Returns the modes, for editors that do not know config options yet."""
-    modes = [{"id": value, "name": value, "description": about} for value, about in _modes(conversation, words)]
+    modes = [
+        {"id": value, "name": value, "description": description} for value, description in _modes(conversation, words)
+    ]
     return {"currentModeId": str(conversation.choices.mode), "availableModes": modes}
 
 
 def config_options(conversation: Conversation, models: Sequence[str], words: Words) -> list[dict[str, Any]]:
-    now = conversation.state.model or AUTO
-    named = list(dict.fromkeys([now, *models]))
-    about = {AUTO: words("init.choice.model.auto")}
+    current_model = conversation.state.model or AUTO
+    model_names = list(dict.fromkeys([current_model, *models]))
+    descriptions = {AUTO: words("init.choice.model.auto")}
     return [
         _select("mode", words("editor.mode"), str(conversation.choices.mode), _modes(conversation, words)),
-        _select("model", words("editor.model"), now, [(name, about.get(name, "")) for name in named]),
+        _select(
+            "model", words("editor.model"), current_model, [(name, descriptions.get(name, "")) for name in model_names]
+        ),
         _select("language", words("editor.language"), words.language, _languages()),
     ]
 
@@ -59,8 +63,8 @@ async def choose(conversation: Conversation, option: str, value: str) -> bool:
 
 def _modes(conversation: Conversation, words: Words) -> list[tuple[str, str]]:
     """Returns the modes to choose from, including the current one even if it cannot be chosen otherwise."""
-    offered = dict.fromkeys(map(str, (*conversation.choices.modes, conversation.choices.mode)))
-    return [(mode, words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered]
+    offered_modes = dict.fromkeys(map(str, (*conversation.choices.modes, conversation.choices.mode)))
+    return [(mode, words(f"init.choice.mode.{mode}").removeprefix(f"{mode}: ")) for mode in offered_modes]
 
 
 def _languages() -> list[tuple[str, str]]:
@@ -68,10 +72,13 @@ def _languages() -> list[tuple[str, str]]:
 
 
 def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    offered = [{"value": value, "name": value} | ({"description": about} if about else {}) for value, about in values]
+    offered_values = [
+        {"value": value, "name": value} | ({"description": description} if description else {})
+        for value, description in values
+    ]
     # Only these two have a category that every editor knows.
     category = {"category": option} if option in ("mode", "model") else {}
-    return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered}
+    return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered_values}
 
 
 class Prompt(NamedTuple):
@@ -86,7 +93,7 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
     """Reads a prompt. A link to a file of the work folder becomes a mention, so that it is read like any other file."""
     if not isinstance(blocks, list):
         raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
-    words, attachments, refused = list[str](), list[Attachment](), list[str]()
+    words, attachments, refused_names = list[str](), list[Attachment](), list[str]()
     for block in cast("list[Any]", blocks):
         if not isinstance(block, dict):
             raise RpcError(BAD_PARAMS, "a content block is an object")
@@ -97,19 +104,19 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
         elif kind == "resource_link":
             words.append(f" {_mention(str(fields.get('uri', '')), root)} ")
         elif kind == "resource" and isinstance(resource := fields.get("resource"), dict):
-            held = cast("dict[str, Any]", resource)
-            name = _name(str(held.get("uri", "")), root)
-            if isinstance(text := held.get("text"), str):
+            resource_fields = cast("dict[str, Any]", resource)
+            name = _name(str(resource_fields.get("uri", "")), root)
+            if isinstance(text := resource_fields.get("text"), str):
                 words.append(f" {name} ")
                 attachments.append(Attachment(name, text))
             else:
-                refused.append(name)
+                refused_names.append(name)
         elif kind == "image" and isinstance(data := fields.get("data"), str) and data:
             name = _name(str(fields.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
             attachments.append(Attachment(name, data=data))
         else:
-            refused.append(kind or "?")
-    return Prompt("".join(words).strip(), tuple(attachments), tuple(refused))
+            refused_names.append(kind or "?")
+    return Prompt("".join(words).strip(), tuple(attachments), tuple(refused_names))
 
 
 def _mention(uri: str, root: Path) -> str:
@@ -209,31 +216,31 @@ class EditorSession:
     async def prompt(self, blocks: Any) -> dict[str, Any]:
         """Carries out a prompt until the turn has ended, or a question needs the user's words."""
         prompt = read_prompt(blocks, self._root)
-        for what in prompt.refused:
-            self._say(self._words("editor.refused", what=what))
-        waited_for = set(self._turns)
+        for refused_name in prompt.refused:
+            self._say(self._words("editor.refused", what=refused_name))
+        waited_turns = set(self._turns)
         if not await self._asker.answered_by(prompt.text):
-            work = asyncio.create_task(self._carry_out(prompt.text, prompt.attachments))
-            self._turns.add(work)
-            work.add_done_callback(self._turns.discard)
-            waited_for = {work}
-        outcome = await self._ended(waited_for) if waited_for else "done"
+            turn = asyncio.create_task(self._carry_out(prompt.text, prompt.attachments))
+            self._turns.add(turn)
+            turn.add_done_callback(self._turns.discard)
+            waited_turns = {turn}
+        outcome = await self._ended(waited_turns) if waited_turns else "done"
         if OUTCOMES[outcome].kind == "failed":
             raise RpcError(SET_UP_NEEDED if self._lacks_model else INTERNAL, self._why)
         return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
 
     async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
         """Returns the outcome of the first turn that ends; `pending_user` when a question needs the user's words."""
-        wanted = asyncio.create_task(self._asker.words_wanted.wait())
+        words_task = asyncio.create_task(self._asker.words_wanted.wait())
         try:
-            await asyncio.wait({*turns, wanted}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*turns, words_task}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             self.cancel()
             raise
         finally:
-            wanted.cancel()
-        ended = next((turn for turn in turns if turn.done()), None)
-        return ended.result() if ended else "pending_user"
+            words_task.cancel()
+        ended_turn = next((turn for turn in turns if turn.done()), None)
+        return ended_turn.result() if ended_turn else "pending_user"
 
     def cancel(self) -> None:
         """Stops the turn and the commands."""
@@ -277,20 +284,20 @@ class EditorSession:
         name = line.split()[0][1:]
         if name in OWN_WAYS:
             self._say(self._words("editor.own_way", name=name))
-        elif shown := await self._conversation.run_command(line):
-            self._say(fenced(shown) if "\n" in shown else shown)
+        elif shown_text := await self._conversation.run_command(line):
+            self._say(fenced(shown_text) if "\n" in shown_text else shown_text)
 
     async def _run_own(self, command: str) -> None:
         self._send(self._updates.own_command(command))
         await self._conversation.run_own(command)
 
     def _usage(self) -> dict[str, int]:
-        used = self._conversation.state.usage
+        usage = self._conversation.state.usage
         return {
-            "inputTokens": used.prompt_tokens,
-            "outputTokens": used.completion_tokens,
-            "cachedReadTokens": used.cached_tokens,
-            "totalTokens": used.prompt_tokens + used.completion_tokens,
+            "inputTokens": usage.prompt_tokens,
+            "outputTokens": usage.completion_tokens,
+            "cachedReadTokens": usage.cached_tokens,
+            "totalTokens": usage.prompt_tokens + usage.completion_tokens,
         }
 
     def _hear(self, number: int, event: Event) -> None:
@@ -324,10 +331,12 @@ class EditorSession:
             self._notify(self.session_id, update)
 
     def _commands(self) -> list[Update]:
-        offered: list[Update] = []
+        offered_commands: list[Update] = []
         for command in self._conversation.commands:
             if command.name in OWN_WAYS:
                 continue
-            about: Update = {"name": command.name, "description": self._words.phrase(command.help)}
-            offered.append(about | ({"input": {"hint": " | ".join(command.words)}} if command.words else {}))
-        return [{"sessionUpdate": "available_commands_update", "availableCommands": offered}]
+            command_fields: Update = {"name": command.name, "description": self._words.phrase(command.help)}
+            offered_commands.append(
+                command_fields | ({"input": {"hint": " | ".join(command.words)}} if command.words else {})
+            )
+        return [{"sessionUpdate": "available_commands_update", "availableCommands": offered_commands}]

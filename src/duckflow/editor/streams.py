@@ -28,8 +28,8 @@ def read_message(line: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise RpcError(INVALID_REQUEST, "a message is one JSON object in one line")
     fields = cast("dict[str, Any]", message)
-    answers = "id" in fields and ("result" in fields or "error" in fields)
-    if not isinstance(fields.get("method"), str) and not answers:
+    is_answer = "id" in fields and ("result" in fields or "error" in fields)
+    if not isinstance(fields.get("method"), str) and not is_answer:
         raise RpcError(INVALID_REQUEST, "neither a request nor an answer")
     return fields
 
@@ -57,20 +57,20 @@ class MessageStreams:
         await asyncio.to_thread(self._writing.join, FLUSH_SECONDS)
 
     def _read(self) -> None:
-        rest = bytearray()
+        unfinished = bytearray()
         try:
             while chunk := os.read(self._source, CHUNK):
-                *lines, begun = chunk.split(b"\n")
+                *lines, line_start = chunk.split(b"\n")
                 for line in lines:
-                    self._hand_over(bytes(rest + line))
-                    rest.clear()
+                    self._hand_over(bytes(unfinished + line))
+                    unfinished.clear()
                 # Only the beginning of an endless line is kept. It is not valid JSON, so it gets an error.
-                if len(rest) <= LONGEST_MESSAGE:
-                    rest += begun
+                if len(unfinished) <= LONGEST_MESSAGE:
+                    unfinished += line_start
         except OSError:
             log.info("nothing can be read any more")
-        if rest:
-            self._hand_over(bytes(rest))
+        if unfinished:
+            self._hand_over(bytes(unfinished))
         self._hand_over(None)
 
     def _hand_over(self, line: bytes | None) -> None:
@@ -82,9 +82,9 @@ class MessageStreams:
     def _write(self) -> None:
         try:
             while (line := self._waiting.get()) is not None:
-                left = memoryview(line)
-                while left:
-                    left = left[os.write(self._target, left) :]
+                remaining_bytes = memoryview(line)
+                while remaining_bytes:
+                    remaining_bytes = remaining_bytes[os.write(self._target, remaining_bytes) :]
         except OSError:
             # Nobody reads any more; the end of the input will follow.
             self._hand_over(None)

@@ -44,16 +44,16 @@ def fenced(text: str) -> str:
 
 def hunks(diff: str, root: Path) -> Iterator[Update]:
     """Yields the hunks of a unified diff, each with its lines before and after; other lines follow as a text."""
-    other = list[str]()
-    for (path, within), group in groupby(read_diff(diff), lambda line: (line.path, line.sign in SIGNS)):
+    other_lines = list[str]()
+    for (path, is_hunk), group in groupby(read_diff(diff), lambda line: (line.path, line.sign in SIGNS)):
         lines = list(group)
-        if within:
-            old = "".join(f"{line.text}\n" for line in lines if line.sign != "+")
-            yield _diff(root / path, old or None, "".join(f"{line.text}\n" for line in lines if line.sign != "-"))
+        if is_hunk:
+            old_text = "".join(f"{line.text}\n" for line in lines if line.sign != "+")
+            yield _diff(root / path, old_text or None, "".join(f"{line.text}\n" for line in lines if line.sign != "-"))
         else:
-            other += (line.text for line in lines if line.text and not NAMING.match(line.text))
-    if other:
-        yield text_content(fenced("\n".join(other)))
+            other_lines += (line.text for line in lines if line.text and not NAMING.match(line.text))
+    if other_lines:
+        yield text_content(fenced("\n".join(other_lines)))
 
 
 def _diff(path: Path, old: str | None, new: str) -> Update:
@@ -89,14 +89,14 @@ class ToolCalls:
 
     def wait_for_yes(self, gate: GateRequest) -> list[Update]:
         """Shows the calls of a Gate as pending."""
-        kind, asked, self._asked = gate_kind(gate) if len(gate.action_ids) == 1 else "other", self._asked, []
-        return [self._begin(item, kind, "pending") for item in asked]
+        kind, asked_items, self._asked = gate_kind(gate) if len(gate.action_ids) == 1 else "other", self._asked, []
+        return [self._begin(item, kind, "pending") for item in asked_items]
 
     def _start(self, item: ActionItem, live: bool) -> list[Update]:
         """Shows a call as running; an action that only talks is not shown."""
         args = item.action.args if item.action else {}
         if item.doing is None:
-            self._named |= {item.id: own} if (own := self._own.pop(str(args.get("command")), "")) else {}
+            self._named |= {item.id: own_call} if (own_call := self._own.pop(str(args.get("command")), "")) else {}
             return []
         kind = call_kind(item.step_kind, item.effect)
         if live and kind == "edit":
@@ -119,18 +119,18 @@ class ToolCalls:
             return []
         content: list[Update] = []
         if result.ok:
-            asked_for = [change for change in hunks(item.diff, self._root) if change["type"] == "diff"]
-            content = self._changes(call, result.changed) or asked_for
+            asked_changes = [change for change in hunks(item.diff, self._root) if change["type"] == "diff"]
+            content = self._changes(call, result.changed) or asked_changes
         summary, output = plain(self._words.phrase(result.for_user)), _cut(result.for_model)
-        ran = result.effect in ("run", "")
+        is_run = result.effect in ("run", "")
         status = "completed" if result.ok else "failed"
-        what = {
+        fields = {
             "status": status,
-            "content": [*content, text_content(f"{summary}\n{fenced(output)}" if ran else summary)],
+            "content": [*content, text_content(f"{summary}\n{fenced(output)}" if is_run else summary)],
         }
         if result.changed:
-            what["locations"] = [{"path": str(self._root / path)} for path in result.changed]
-        return [_change(call, **what, rawOutput={"text": output})]
+            fields["locations"] = [{"path": str(self._root / path)} for path in result.changed]
+        return [_change(call, **fields, rawOutput={"text": output})]
 
     def own_command(self, command: str) -> list[Update]:
         """Shows a command that the user runs; it gets into the journal only when it has ended."""
@@ -154,16 +154,23 @@ class ToolCalls:
     def _begin(self, item: ActionItem, kind: str, status: str) -> Update:
         self._open.add(item.id)
         action = item.action or Action(operation=item.operation, reasoning=item.operation)
-        whose = f"⚙ {item.job_name}: " if item.job else ""
+        worker_prefix = f"⚙ {item.job_name}: " if item.job else ""
         places = [_place(self._root / path, action.args) for path in _paths(action.args)]
         args = {name: _short(value) for name, value in action.args.items()}
-        return _call(item.id, whose + call_title(action), kind, status) | {"locations": places, "rawInput": args}
+        return _call(item.id, worker_prefix + call_title(action), kind, status) | {
+            "locations": places,
+            "rawInput": args,
+        }
 
     def _changes(self, call: str, changed: tuple[str, ...]) -> list[Update]:
         """Returns the changed files as diffs from before to now."""
-        before = self._before.pop(call, {})
-        after = _texts(self._root, [path for path in changed if path in before])
-        return [_diff(self._root / path, before[path], new) for path, new in after.items() if new is not None]
+        texts_before = self._before.pop(call, {})
+        texts_after = _texts(self._root, [path for path in changed if path in texts_before])
+        return [
+            _diff(self._root / path, texts_before[path], new_text)
+            for path, new_text in texts_after.items()
+            if new_text is not None
+        ]
 
 
 def call_kind(kind: StepKind, effect: Effect | Literal[""]) -> str:

@@ -52,11 +52,11 @@ class Messages:
         if not text:
             return []
         self._number += not name
-        message, (last_kind, last) = name or f"told-{self._number}", self._last
+        message, (last_kind, last_message) = name or f"told-{self._number}", self._last
         # Some editors ignore the ids of messages, so an empty line separates them.
-        apart = "\n\n" if last_kind == kind and last != message else ""
+        separator = "\n\n" if last_kind == kind and last_message != message else ""
         self._last = kind, message
-        return [{"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": apart + text}}]
+        return [{"sessionUpdate": kind, "messageId": message, "content": {"type": "text", "text": separator + text}}]
 
 
 class Updates:
@@ -170,43 +170,43 @@ class Updates:
     def _note(self, item: NoticeItem, live: bool) -> list[Update]:
         """Returns a notice; one that the terminal shows dimmed is a thought. A live failure is sent as an error."""
         if item.what and item.outcome and item.outcome != "interrupted":
-            failed = live and OUTCOMES[item.outcome].kind == "failed"
-            return [] if failed else self._messages.say(plain(self._words.phrase(item.what)))
+            has_failed = live and OUTCOMES[item.outcome].kind == "failed"
+            return [] if has_failed else self._messages.say(plain(self._words.phrase(item.what)))
         if not live or item.about not in TOLD:
             return []
         return self._messages.think(plain(notice_line(item, self._words)))
 
     def _end(self) -> list[Update]:
-        bar, worked, self._worked = self._health(), self._worked, False
-        changed = any(bar.values[name] != value for name, value in self._faces.items() if name.endswith("_face"))
+        bar, has_worked, self._worked = self._health(), self._worked, False
+        faces_changed = any(bar.values[name] != value for name, value in self._faces.items() if name.endswith("_face"))
         self._faces = bar.values
-        return self._messages.say(self._words.phrase(bar)) if worked or changed else []
+        return self._messages.say(self._words.phrase(bar)) if has_worked or faces_changed else []
 
     def _health(self) -> Phrase:
         return self._conversation.health_bar()
 
     def _choose(self, item: ChosenItem, live: bool) -> list[Update]:
-        before, self._chosen = self._chosen, item
+        chosen_before, self._chosen = self._chosen, item
         updates: list[Update] = []
-        if item.title != before.title:
+        if item.title != chosen_before.title:
             updates.append({"sessionUpdate": "session_info_update", "title": item.title})
         if not live:
             return updates
-        if item.mode != before.mode:
+        if item.mode != chosen_before.mode:
             updates.append({"sessionUpdate": "current_mode_update", "currentModeId": item.mode})
         if item.language:
             self._words.language = item.language
-        return updates if item._replace(title=before.title) == before else [*updates, *self._choices()]
+        return updates if item._replace(title=chosen_before.title) == chosen_before else [*updates, *self._choices()]
 
     def _used(self, tokens: int) -> list[Update]:
         """Returns the usage, once the size of the model's window is known."""
         state = self._conversation.state
         if not self._chosen.window:
             return []
-        used: Update = {"sessionUpdate": "usage_update", "used": tokens, "size": self._chosen.window}
+        usage_update: Update = {"sessionUpdate": "usage_update", "used": tokens, "size": self._chosen.window}
         if state.usage.cost_usd:
-            used["cost"] = {"amount": state.usage.cost_usd, "currency": "USD"}
-        return [used | {"_meta": {"duckflow": {"vitals": state.vitals.model_dump()}}}]
+            usage_update["cost"] = {"amount": state.usage.cost_usd, "currency": "USD"}
+        return [usage_update | {"_meta": {"duckflow": {"vitals": state.vitals.model_dump()}}}]
 
     def _choices(self) -> list[Update]:
         return [{"sessionUpdate": "config_option_update", "configOptions": self._options()}]

@@ -122,8 +122,8 @@ class Access:
                 sent = {**sent, "headers": [*response_headers, *HEADERS, *cache_headers]}
             await send(sent)
 
-        if refused := self._refused(scope, headers):
-            await self._answer(guarded, refused, headers)
+        if refusal := self._refused(scope, headers):
+            await self._answer(guarded, refusal, headers)
         elif scope["path"] == "/":
             await self._enter(scope, guarded, headers)
         else:
@@ -136,16 +136,16 @@ class Access:
             return Refused(421, "serve.foreign_host")
         if sites and not OWN_SITES.issuperset(sites):
             return Refused(403, "serve.foreign_site")
-        reading = scope["method"] in READING
-        if scope["path"] == "/" and reading:
+        is_reading = scope["method"] in READING
+        if scope["path"] == "/" and is_reading:
             return None
         if not any(map(self._visitors.knows, self._cookies(headers))):
             return Refused(401, "serve.unknown")
-        if not reading and origins != [f"http://{hosts[0].lower()}"]:
+        if not is_reading and origins != [f"http://{hosts[0].lower()}"]:
             return Refused(403, "serve.foreign_origin")
         if not scope["path"].startswith(f"/{self._visitors.place}/"):
             return Refused(404, "serve.nothing")
-        if not reading and not self._doing.take():
+        if not is_reading and not self._doing.take():
             return Refused(429, "serve.too_many")
         return None
 
@@ -169,26 +169,26 @@ class Access:
         if cookie is None:
             # The right token always gets in, even after too many wrong ones: else anybody could lock the page by
             # guessing.
-            refused = Refused(429, "serve.too_many") if too_many_wrong_tokens else Refused(401, "serve.unknown")
-            await self._answer(send, refused, headers)
+            refusal = Refused(429, "serve.too_many") if too_many_wrong_tokens else Refused(401, "serve.unknown")
+            await self._answer(send, refusal, headers)
             return
         path = f"/{self._visitors.place}/"
         set_cookie = f"{self._cookie}={cookie}; Path={path}; HttpOnly; SameSite=Strict; Max-Age=1209600"
-        sent = [(b"location", path.encode()), (b"set-cookie", set_cookie.encode()), (b"content-length", b"0")]
-        await send({"type": "http.response.start", "status": 303, "headers": sent})
+        sent_headers = [(b"location", path.encode()), (b"set-cookie", set_cookie.encode()), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 303, "headers": sent_headers})
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, send: Any, refused: Refused, headers: dict[str, list[str]]) -> None:
         """Answers a browser with a page, and the page's own script with JSON."""
-        listed = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
-        words = Words(wanted_language(listed) or self._words.language)
+        accepted_languages = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
+        words = Words(wanted_language(accepted_languages) or self._words.language)
         if any("text/html" in line for line in headers.get("accept", [])):
             body, kind = _door(words(refused.key), words.language), b"text/html"
         else:
             body, kind = json.dumps({"error": words(refused.key)}, ensure_ascii=False), b"application/json"
         data = body.encode()
-        sent = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(data))]
-        await send({"type": "http.response.start", "status": refused.status, "headers": sent})
+        sent_headers = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(data))]
+        await send({"type": "http.response.start", "status": refused.status, "headers": sent_headers})
         await send({"type": "http.response.body", "body": data})
 
 

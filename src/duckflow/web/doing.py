@@ -34,19 +34,19 @@ async def endpoints(services: PageServices, request: Request) -> Any:
 
 async def add(services: PageServices, request: Request) -> Any:
     """Adds an endpoint. Only a page on this machine may: from elsewhere the key would travel unencrypted."""
-    body, known = await read_body(request), _models(services)
+    body, known_models = await read_body(request), _models(services)
     if not services.keys_here:
         raise UsageError("serve.no_keys")
     name, address, model = (body.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
-    secret = body.text("key")
-    if len(secret) > LONGEST_KEY:
+    api_key = body.text("key")
+    if len(api_key) > LONGEST_KEY:
         raise UsageError("serve.bad", what=name)
-    return worded(await known.add(name, address, secret, model, body.flag("default")), services.words)
+    return worded(await known_models.add(name, address, api_key, model, body.flag("default")), services.words)
 
 
 async def check(services: PageServices, request: Request) -> Any:
-    body, known = await read_body(request), _models(services)
-    return worded(await known.check(body.text("model").strip()[:LONGEST_NAME]), services.words)
+    body, known_models = await read_body(request), _models(services)
+    return worded(await known_models.check(body.text("model").strip()[:LONGEST_NAME]), services.words)
 
 
 def _models(services: PageServices) -> Models:
@@ -60,9 +60,9 @@ LONGEST_COMMENT = 20_000
 
 async def hunks(services: PageServices, request: Request) -> Any:
     """Returns the changes of a turn or a job that have not been taken back, with the numbers of their lines."""
-    watched = await services.watched(request)
+    session = await services.watched(request)
     turn, job = number_of(request, "turn"), request.query_params.get("job", "")
-    return worded([_shown(hunk) for hunk in await watched.conversation.review.hunks(turn, job)], watched.words)
+    return worded([_shown(hunk) for hunk in await session.conversation.review.hunks(turn, job)], session.words)
 
 
 def _shown(hunk: Hunk) -> dict[str, Any]:
@@ -72,8 +72,8 @@ def _shown(hunk: Hunk) -> dict[str, Any]:
 
 async def review(services: PageServices, request: Request) -> Any:
     """Carries out one act of a review. All pages learn the result with the state."""
-    body, watched = await read_body(request), await services.watched(request)
-    port, outcome = watched.conversation.review, None
+    body, session = await read_body(request), await services.watched(request)
+    port, outcome = session.conversation.review, None
     turn, job, path = body.count("turn"), body.text("job"), body.text("path")
     match body.text("what"):
         case "comment":
@@ -88,10 +88,10 @@ async def review(services: PageServices, request: Request) -> Any:
         case "put_back":
             outcome = await port.put_back(body.text("hunk"))
         case "send":
-            go_on(watched, port.send(body.text("text")))
+            go_on(session, port.send(body.text("text")))
         case what:
             raise UsageError("serve.bad", what=what)
-    return {"told": worded(outcome.model_dump(), watched.words) if outcome else ""}
+    return {"told": worded(outcome.model_dump(), session.words) if outcome else ""}
 
 
 OWN_WAYS = {"quit": "#/", "exit": "#/", "resume": "#/", "new": "#/new", "clear": "#/new", "fork": "#/s/"}
@@ -116,10 +116,10 @@ async def begin(services: PageServices, request: Request) -> Any:
 
 
 async def say(services: PageServices, request: Request) -> Any:
-    body, watched = await read_body(request), await services.watched(request)
-    talk, text = watched.conversation, body.text("text")
+    body, session = await read_body(request), await services.watched(request)
+    talk, text = session.conversation, body.text("text")
     if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
-        go_on(watched, talk.say(text, attachments))
+        go_on(session, talk.say(text, attachments))
         return {"taken": "message", "told": []}
     if body.flag("later"):
         talk.queue(text)
@@ -127,21 +127,23 @@ async def say(services: PageServices, request: Request) -> Any:
     if name := _own_way(text):
         if services.shelf.alone():
             raise UsageError("serve.alone")
-        branched = await branch(services, request) if name == "fork" else ""
-        return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branched}
+        branch_id = await branch(services, request) if name == "fork" else ""
+        return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branch_id}
     # The message answers a question if the user chose that question, or if it reads like an answer to the only open
     # one. A message that names no question was typed with none in sight, and answers none.
-    answers, language = body.flag("aimed") or talk.reads_as(text) == "answer", watched.words.language
-    return _taken(await talk.take(text, (body.text("question_id") if answers else "") or None, language), watched.words)
+    is_answer, language = body.flag("aimed") or talk.reads_as(text) == "answer", session.words.language
+    return _taken(
+        await talk.take(text, (body.text("question_id") if is_answer else "") or None, language), session.words
+    )
 
 
 async def answer(services: PageServices, request: Request) -> Any:
-    body, watched = await read_body(request), await services.watched(request)
-    talk, question_id, choice = watched.conversation, body.text("question_id"), body.text("choice")
-    asked = next((question for question in talk.questions if question.question_id == question_id), None)
-    if asked and asked.gate and not is_enough(choice, asked.gate.risk):
-        return {"taken": "unclear", "told": [watched.words("gate.word")], "question_id": question_id}
-    return _taken(await talk.answer(question_id, body.text("text"), choice), watched.words)
+    body, session = await read_body(request), await services.watched(request)
+    talk, question_id, choice = session.conversation, body.text("question_id"), body.text("choice")
+    asked_question = next((question for question in talk.questions if question.question_id == question_id), None)
+    if asked_question and asked_question.gate and not is_enough(choice, asked_question.gate.risk):
+        return {"taken": "unclear", "told": [session.words("gate.word")], "question_id": question_id}
+    return _taken(await talk.answer(question_id, body.text("text"), choice), session.words)
 
 
 async def interrupt(services: PageServices, request: Request) -> Any:
@@ -152,42 +154,42 @@ async def interrupt(services: PageServices, request: Request) -> Any:
 
 async def undo(services: PageServices, request: Request) -> Any:
     """Takes the last turn back, or does it again. The user is asked first, as everywhere."""
-    body, watched = await read_body(request), await services.watched(request)
-    command, words = "/redo" if body.flag("again") else "/undo", watched.words
-    return _taken(await watched.conversation.take(command, None, words.language), words)
+    body, session = await read_body(request), await services.watched(request)
+    command, words = "/redo" if body.flag("again") else "/undo", session.words
+    return _taken(await session.conversation.take(command, None, words.language), words)
 
 
 async def control(services: PageServices, request: Request) -> Any:
-    body, watched = await read_body(request), await services.watched(request)
+    body, session = await read_body(request), await services.watched(request)
     if body.text("wish") not in WISHES:
         raise UsageError("serve.bad", what=body.text("wish"))
-    watched.conversation.work.control(cast(JobWish, body.text("wish")), body.text("job"))
+    session.conversation.work.control(cast(JobWish, body.text("wish")), body.text("job"))
     return {}
 
 
 async def agent(services: PageServices, request: Request) -> Any:
     """Says something to an agent that runs; an empty text stops it."""
-    body, watched = await read_body(request), await services.watched(request)
-    name, text, work = body.text("agent"), body.text("text"), watched.conversation.work
+    body, session = await read_body(request), await services.watched(request)
+    name, text, work = body.text("agent"), body.text("text"), session.conversation.work
     await (work.tell_agent(name, text) if text else work.stop_agent(name))
     return {}
 
 
 async def plan(services: PageServices, request: Request) -> Any:
     """Approves the draft that the page has drawn, and has it carried out. A draft that came meanwhile is not meant."""
-    body, watched = await read_body(request), await services.watched(request)
-    draft = watched.conversation.state.plan
-    if draft is None or not body.has("plan", worded(draft.model_dump(mode="json"), watched.words)):
+    body, session = await read_body(request), await services.watched(request)
+    draft = session.conversation.state.plan
+    if draft is None or not body.has("plan", worded(draft.model_dump(mode="json"), session.words)):
         raise UsageError("serve.plan_changed")
-    go_on(watched, watched.conversation.work.approve_plan(draft.fingerprint()))
+    go_on(session, session.conversation.work.approve_plan(draft.fingerprint()))
     return {}
 
 
 async def mode(services: PageServices, request: Request) -> Any:
-    body, watched = await read_body(request), await services.watched(request)
-    wanted = read_mode(body.text("mode"))
-    watched.conversation.choices.change_mode(wanted)
-    return {"mode": wanted}
+    body, session = await read_body(request), await services.watched(request)
+    wanted_mode = read_mode(body.text("mode"))
+    session.conversation.choices.change_mode(wanted_mode)
+    return {"mode": wanted_mode}
 
 
 def is_enough(choice: str, risk: str) -> bool:
@@ -202,8 +204,8 @@ def read_mode(text: str) -> str:
 
 
 def _own_way(line: str) -> str:
-    first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
-    return first[1:] if first.startswith("/") and first[1:] in OWN_WAYS else ""
+    first_word, *_ = unicodedata.normalize("NFKC", line).split() or [""]
+    return first_word[1:] if first_word.startswith("/") and first_word[1:] in OWN_WAYS else ""
 
 
 def _taken(taken: Taken, words: Words) -> dict[str, Any]:

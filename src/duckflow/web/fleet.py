@@ -25,20 +25,20 @@ def mark(services: PageServices) -> object:
 async def fleets(services: PageServices, request: Request) -> Any:
     """Returns all fleets, each task as a fact of its own, so that only changed tasks are sent. Tasks that the page has
     open (`open=FLEET/TASK`) come with their details."""
-    known = _fleets(services)
-    closely: dict[str, Any] = {}
-    for place in request.query_params.getlist("open")[:MOST_OPEN]:
-        fleet, _, name = place.partition("/")
+    all_fleets = _fleets(services)
+    open_tasks: dict[str, Any] = {}
+    for task_path in request.query_params.getlist("open")[:MOST_OPEN]:
+        fleet, _, name = task_path.partition("/")
         try:
-            closely[place] = dict(await known.task(fleet, name))
+            open_tasks[task_path] = dict(await all_fleets.task(fleet, name))
         except DuckflowError as problem:
-            closely[place] = {"problem": services.words.error(problem)}
-    facts: dict[str, Any] = {"asked": list(await known.inbox()), "workers": list(await known.workers())}
-    listed: list[dict[str, Any]] = []
-    for fleet in await known.fleets():
+            open_tasks[task_path] = {"problem": services.words.error(problem)}
+    facts: dict[str, Any] = {"asked": list(await all_fleets.inbox()), "workers": list(await all_fleets.workers())}
+    fleet_entries: list[dict[str, Any]] = []
+    for fleet in await all_fleets.fleets():
         facts |= {f"{fleet['fleet']}/{task['name']}": task for task in fleet["tasks"]}
-        listed.append({**fleet, "tasks": [task["name"] for task in fleet["tasks"]]})
-    return worded(facts | {"fleets": listed, "closely": closely}, services.words)
+        fleet_entries.append({**fleet, "tasks": [task["name"] for task in fleet["tasks"]]})
+    return worded(facts | {"fleets": fleet_entries, "closely": open_tasks}, services.words)
 
 
 async def diff(services: PageServices, request: Request) -> Any:
@@ -50,8 +50,8 @@ async def diff(services: PageServices, request: Request) -> Any:
 
 async def start(services: PageServices, request: Request) -> Any:
     """Starts a fleet from a form: tasks as lines or as TOML, and the settings of tasks that say nothing themselves."""
-    body, known = await read_body(request), _fleets(services)
-    return {"fleet": await known.start(body.text("folder"), body.text("tasks"), _flags(body))}
+    body, all_fleets = await read_body(request), _fleets(services)
+    return {"fleet": await all_fleets.start(body.text("folder"), body.text("tasks"), _flags(body))}
 
 
 def _flags(body: Given) -> dict[str, list[str]]:
@@ -60,44 +60,44 @@ def _flags(body: Given) -> dict[str, list[str]]:
         raise UsageError("serve.bad", what=budget)
     flags = {"--model": body.text("model").strip(), "--mode": read_mode(mode) if mode else ""}
     flags |= {"--attempts": str(attempts or ""), "--fleet-budget-usd": budget}
-    on = {"--toml": [""]} if body.flag("toml") else {}
+    switches = {"--toml": [""]} if body.flag("toml") else {}
     checks = [line.strip() for line in body.text("checks").splitlines() if line.strip()]
-    return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks} | on
+    return {flag: [value] for flag, value in flags.items() if value} | {"--check": checks} | switches
 
 
 async def answer(services: PageServices, request: Request) -> Any:
-    body, known = await read_body(request), _fleets(services)
-    asked, choice = body.text("asked"), body.text("choice")
-    gates = [entry["question"]["gate"] for entry in await known.inbox() if entry["asked_id"] == asked]
+    body, all_fleets = await read_body(request), _fleets(services)
+    asked_id, choice = body.text("asked"), body.text("choice")
+    gates = [entry["question"]["gate"] for entry in await all_fleets.inbox() if entry["asked_id"] == asked_id]
     if any(gate and not is_enough(choice, gate["risk"]) for gate in gates):
         return {"taken": "unclear", "told": [services.words("gate.word")]}
-    was_open = await known.answer(asked, body.text("text"), choice, body.flag("for_all_same"))
+    was_open = await all_fleets.answer(asked_id, body.text("text"), choice, body.flag("for_all_same"))
     return {"taken": "answer" if was_open else "closed"}
 
 
 async def change(services: PageServices, request: Request) -> Any:
     """Changes a whole fleet, an attempt, or all tasks that are named. A task that cannot be changed does not keep the
     others from it. All pages learn the result of a merge with the fleets."""
-    body, known = await read_body(request), _fleets(services)
-    what, fleet, number = body.text("what"), body.text("fleet"), body.count("attempt")
+    body, all_fleets = await read_body(request), _fleets(services)
+    change_kind, fleet, number = body.text("what"), body.text("fleet"), body.count("attempt")
     tasks = body.texts("tasks")[:MOST_AT_ONCE]
-    if what == "pick" and len(tasks) == 1:
-        await known.pick(fleet, tasks[0], number)
-    elif what == "work":
-        await known.work(fleet)
-    elif what in (CARRIED_OUT if tasks else ALL_OF_IT):
+    if change_kind == "pick" and len(tasks) == 1:
+        await all_fleets.pick(fleet, tasks[0], number)
+    elif change_kind == "work":
+        await all_fleets.work(fleet)
+    elif change_kind in (CARRIED_OUT if tasks else ALL_OF_IT):
         problems: list[str] = []
         for name in tasks or [""]:
             try:
-                await known.carry_out(what, fleet, name, number)
+                await all_fleets.carry_out(change_kind, fleet, name, number)
             except DuckflowError as problem:
                 problems.append(services.words.error(problem))
-        if what == "retry" and len(problems) < len(tasks):
-            await known.work(fleet)
+        if change_kind == "retry" and len(problems) < len(tasks):
+            await all_fleets.work(fleet)
         if problems:
             raise DuckflowError("talk.quoted", text=" ".join(dict.fromkeys(problems)))
     else:
-        raise UsageError("serve.bad", what=what)
+        raise UsageError("serve.bad", what=change_kind)
     return {}
 
 

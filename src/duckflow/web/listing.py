@@ -47,20 +47,20 @@ async def _follow(
     """Streams the facts until the server closes: all of them first, then those that have changed."""
     with services.watching.one_more_list():
         yield AGAIN + _told(facts)
-        seen, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
+        seen_mark, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
         read_at = told_at = time.monotonic()
         while not await services.watching.closes_within(pause):
-            began, latest = time.monotonic(), await asyncio.to_thread(mark, services)
+            began_at, latest_mark = time.monotonic(), await asyncio.to_thread(mark, services)
             message = b""
-            if latest != seen or began - read_at > ANYWAY_SECONDS:
-                seen, read_at, before = latest, began, facts
+            if latest_mark != seen_mark or began_at - read_at > ANYWAY_SECONDS:
+                seen_mark, read_at, facts_before = latest_mark, began_at, facts
                 with suppress(DuckflowError):
                     facts = await handler(services, request)
-                message = _told(changed_facts(before, facts))
-            if message or began - told_at > QUIET_SECONDS:
-                told_at = began
+                message = _told(changed_facts(facts_before, facts))
+            if message or began_at - told_at > QUIET_SECONDS:
+                told_at = began_at
                 yield message or QUIET
-            pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began))
+            pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began_at))
 
 
 def _told(facts: dict[str, Any]) -> bytes:
@@ -76,8 +76,8 @@ async def rename(services: PageServices, request: Request) -> Any:
     title = (await read_body(request)).text("title").strip()[:LONGEST_TITLE]
     if not title:
         raise UsageError("serve.bad", what=title)
-    if watched := await _open(services, request):
-        watched.conversation.choices.rename(title)
+    if session := await _open(services, request):
+        session.conversation.choices.rename(title)
     else:
         await asyncio.to_thread(services.shelf.rename, _session(request), title)
     return {"title": title}
@@ -96,7 +96,7 @@ async def fork(services: PageServices, request: Request) -> Any:
 async def branch(services: PageServices, request: Request) -> str:
     """Branches a session and continues with the branch. A session in the middle of a turn is not branched, as in the
     terminal."""
-    if (watched := await _open(services, request)) and watched.conversation.in_turn:
+    if (session := await _open(services, request)) and session.conversation.in_turn:
         raise UsageError("resume.busy")
     session_id = await asyncio.to_thread(services.shelf.fork, _session(request))
     await services.shelf.go_on(session_id)
@@ -104,8 +104,8 @@ async def branch(services: PageServices, request: Request) -> str:
 
 
 async def archive(services: PageServices, request: Request) -> Any:
-    away = (await read_body(request)).flag("away")
-    await asyncio.to_thread(services.shelf.archive, _session(request), away)
+    is_away = (await read_body(request)).flag("away")
+    await asyncio.to_thread(services.shelf.archive, _session(request), is_away)
     return {}
 
 
@@ -136,8 +136,8 @@ async def search(services: PageServices, request: Request) -> Any:
 
 async def folders(services: PageServices, request: Request) -> Any:
     """Returns the folders below one that is the user's home or lies in it, and the ones that were worked in last."""
-    wanted = request.query_params.get("at", "")
-    return worded(await asyncio.to_thread(services.shelf.folders, wanted), services.words)
+    wanted_folder = request.query_params.get("at", "")
+    return worded(await asyncio.to_thread(services.shelf.folders, wanted_folder), services.words)
 
 
 def _session(request: Request) -> str:
@@ -154,16 +154,18 @@ def mark(services: PageServices) -> object:
 
 
 async def sessions(services: PageServices, request: Request) -> Any:
-    known = await asyncio.to_thread(services.shelf.all)
-    running = services.shelf.running()
-    by_id = {summary.session_id: summary for summary in known[:MOST]}
-    held = await asyncio.gather(*(_held(services, session_id, by_id.get(session_id)) for session_id in running))
-    seen = {entry["id"] for entry in held if entry}
-    held = [entry for entry in held if entry and not services.shelf.is_of_fleet(entry["folder"])]
-    listed = held + [_old(summary) for key, summary in by_id.items() if key not in seen]
-    listed.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
-    asks = len(await services.fleet.inbox()) + await services.fleet.to_pick() if services.fleet else 0
-    return {"sessions": worded(listed, services.words), "fleet_asks": asks}
+    summaries = await asyncio.to_thread(services.shelf.all)
+    running_ids = services.shelf.running()
+    by_id = {summary.session_id: summary for summary in summaries[:MOST]}
+    held_entries = await asyncio.gather(
+        *(_held(services, session_id, by_id.get(session_id)) for session_id in running_ids)
+    )
+    seen_ids = {entry["id"] for entry in held_entries if entry}
+    held_entries = [entry for entry in held_entries if entry and not services.shelf.is_of_fleet(entry["folder"])]
+    entries = held_entries + [_old(summary) for key, summary in by_id.items() if key not in seen_ids]
+    entries.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
+    ask_count = len(await services.fleet.inbox()) + await services.fleet.to_pick() if services.fleet else 0
+    return {"sessions": worded(entries, services.words), "fleet_asks": ask_count}
 
 
 def _old(summary: SessionSummary) -> dict[str, Any]:
@@ -191,16 +193,16 @@ async def _held(services: PageServices, session_id: str, known: SessionSummary |
     if talk is None:
         return None
     state = talk.state
-    named = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
-    entry = _old(known or named._replace(updated=time.time()))
-    working = talk.busy or state.at_work
+    summary = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
+    entry = _old(known or summary._replace(updated=time.time()))
+    is_working = talk.busy or state.at_work
     waits_for = _waits_for(talk)
     entry |= {
         "title": state.heading,
         "cost": state.usage.cost_usd,
         "turns": state.turn,
         "vitals": state.vitals.model_dump(),
-        "state": "waiting" if waits_for else "running" if working else "idle",
+        "state": "waiting" if waits_for else "running" if is_working else "idle",
     }
     return entry | waits_for
 
@@ -210,19 +212,19 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
     counts as one, and so does a question at the end of the model's turn."""
     for question in talk.questions:
         gate, title = question.gate, question.title.model_dump()
-        about = ", ".join([*gate.commands, *(impact.path for impact in gate.impacts)] if gate else [])
-        return {"question": title, "about": about[:LONGEST_ABOUT], "asker": question.job_name}
+        subject = ", ".join([*gate.commands, *(impact.path for impact in gate.impacts)] if gate else [])
+        return {"question": title, "about": subject[:LONGEST_ABOUT], "asker": question.job_name}
     plan = talk.state.plan
     draft = say("serve.plan_waits", plan=plan.name).model_dump() if plan and plan.status == "draft" else None
-    asked = None if talk.in_turn else draft or talk.state.asked
-    return {"question": asked} if asked else {}
+    asked_question = None if talk.in_turn else draft or talk.state.asked
+    return {"question": asked_question} if asked_question else {}
 
 
 async def _look(services: PageServices, session_id: str) -> Conversation | None:
     """Joins a session that no page shows only for a moment: else its process would wait for this server."""
-    watched = services.watching.held(session_id)
-    if watched and watched.joined and not watched.is_over:
-        return watched.joined.conversation
+    session = services.watching.held(session_id)
+    if session and session.joined and not session.is_over:
+        return session.joined.conversation
     joined = await services.shelf.join(session_id)
     if joined is None:
         return None

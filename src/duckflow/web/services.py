@@ -60,8 +60,8 @@ def wanted_language(listed: str) -> str:
     """Returns the first language of a browser's list that has a complete catalogue, or nothing. An incomplete one would
     make a page of two languages."""
     codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
-    known = (code for code in codes if len(code) <= LONGEST_CODE and is_language(code))
-    return next((code for code in known if facts_of(code).complete), "")
+    known_codes = (code for code in codes if len(code) <= LONGEST_CODE and is_language(code))
+    return next((code for code in known_codes if facts_of(code).complete), "")
 
 
 Handler = Callable[[PageServices, Request], Awaitable[Any]]
@@ -71,13 +71,13 @@ def handled(handler: Handler, services: PageServices) -> Callable[[Request], Awa
     """Makes an endpoint of a handler: its result is sent as JSON, and a DuckflowError as a sentence."""
 
     async def handle(request: Request) -> Response:
-        spoken = services.spoken_to(request)
+        page_services = services.spoken_to(request)
         try:
-            answer = await handler(spoken, request)
+            answer = await handler(page_services, request)
         except ClientDisconnect:
             return Response(status_code=400)
         except DuckflowError as problem:
-            return JSONResponse({"error": spoken.words.error(problem)}, STATUS.get(problem.key, 400))
+            return JSONResponse({"error": page_services.words.error(problem)}, STATUS.get(problem.key, 400))
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 
     return handle

@@ -88,8 +88,8 @@ def make_app(services: PageServices) -> Starlette:
     routes += [Route(path, handled(handler, services)) for path, handler in READING.items()]
     routes += [Route(path, handled(handler, services), methods=["POST"]) for path, handler in DOING.items()]
     # Streams are not compressed.
-    packed = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
-    app = Starlette(routes=routes, middleware=[packed], exception_handlers={404: nothing, 405: not_so})
+    gzip_middleware = Middleware(GZipMiddleware, minimum_size=LEAST_PACKED, compresslevel=5)
+    app = Starlette(routes=routes, middleware=[gzip_middleware], exception_handlers={404: nothing, 405: not_so})
     app.mount("/page", StaticFiles(directory=PAGE))
     return app
 
@@ -110,10 +110,10 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self.begun = self.loop.time()
-        protocols = [each for each in self.connections if isinstance(each, PatientProtocol)]
-        silent = [each for each in protocols if each.is_silent()]
-        if len(silent) > MOST_SILENT:
-            min(silent, key=lambda connection: connection.begun).transport.abort()
+        protocols = [protocol for protocol in self.connections if isinstance(protocol, PatientProtocol)]
+        silent_protocols = [protocol for protocol in protocols if protocol.is_silent()]
+        if len(silent_protocols) > MOST_SILENT:
+            min(silent_protocols, key=lambda connection: connection.begun).transport.abort()
         self._later(None)
 
     def is_silent(self) -> bool:
@@ -150,9 +150,9 @@ async def serve(
 ) -> None:
     """Serves the page until cancelled. With `as_browser`, each browser is answered in its own language."""
     watching = Watching(shelf)
-    place = place_of(listening)
-    services = PageServices(shelf, watching, words, fleet, as_browser, models, place.is_loopback)
-    app = Access(make_app(services), place, visitors, words, as_browser)
+    served_at = place_of(listening)
+    services = PageServices(shelf, watching, words, fleet, as_browser, models, served_at.is_loopback)
+    app = Access(make_app(services), served_at, visitors, words, as_browser)
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -168,14 +168,14 @@ async def serve(
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     server = PageServer(config)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    serve_task = asyncio.create_task(server.serve(sockets=[listening]))
     try:
-        await asyncio.shield(serving)
+        await asyncio.shield(serve_task)
     finally:
         # The streams end first, so that the server does not wait for them.
         await watching.aclose()
         server.should_exit = True
-        await serving
+        await serve_task
 
 
 def place_of(listening: socket.socket) -> ServedAt:
@@ -188,10 +188,10 @@ def reached_at(place: ServedAt) -> ServedAt:
     machine."""
     if not ipaddress.ip_address(place.host).is_unspecified:
         return place
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            asking.connect(OUTSIDE)
-            return place._replace(host=asking.getsockname()[0])
+            probe.connect(OUTSIDE)
+            return place._replace(host=probe.getsockname()[0])
         except OSError:
             return place._replace(host="127.0.0.1")
 
@@ -201,14 +201,14 @@ def listen(host: str, port: int, tries: int = 1) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + tries):
         # With IPPROTO_TCP small answers are sent at once; otherwise each would wait 40 ms for the one before.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            listening.bind((host, number))
-            listening.listen(BACKLOG)
-            return listening
+            listener.bind((host, number))
+            listener.listen(BACKLOG)
+            return listener
         except OSError:
-            listening.close()
+            listener.close()
             if number == port + tries - 1:
                 raise
     raise OSError

@@ -43,12 +43,12 @@ long."""
 
 async def me(services: PageServices, request: Request) -> Any:
     """Returns the facts that the page needs before anything else, and its words."""
-    wanted = request.query_params.get("language", "")
-    language = wanted if is_language(wanted) else services.words.language
+    wanted_code = request.query_params.get("language", "")
+    language = wanted_code if is_language(wanted_code) else services.words.language
     texts = {**catalogue(DEFAULT_LANGUAGE), **catalogue(language)}
     words = {key: text for key, text in texts.items() if key.startswith(WORDS)}
-    alone = await asyncio.to_thread(services.shelf.alone)
-    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": services.fleet is not None, "alone": alone}
+    is_alone = await asyncio.to_thread(services.shelf.alone)
+    facts = {"version": __version__, "folder": str(Path.cwd()), "fleet": services.fleet is not None, "alone": is_alone}
     return {"language": language, **facts, "words": words}
 
 
@@ -59,12 +59,14 @@ async def snapshot(services: PageServices, request: Request) -> Any:
 async def events(services: PageServices, request: Request) -> Response:
     """Streams the session. A browser that reconnects names the last number it has heard; that overrides `after`."""
     services.watching.require_room()
-    watched = await services.watched(request)
-    last = request.headers.get("last-event-id", "")
-    after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else number_of(request, "after")
+    session = await services.watched(request)
+    last_id = request.headers.get("last-event-id", "")
+    after_number = (
+        int(last_id) if last_id.isascii() and last_id.isdecimal() and len(last_id) < 16 else number_of(request, "after")
+    )
     name = request.query_params.get("panel", "")
     panel = SidePanel(name, lambda: PANELS[name](services, request)) if name in PANELS else None
-    return StreamingResponse(watched.stream(after, panel), media_type="text/event-stream")
+    return StreamingResponse(session.stream(after_number, panel), media_type="text/event-stream")
 
 
 async def record(services: PageServices, request: Request) -> Any:
@@ -80,18 +82,18 @@ async def files(services: PageServices, request: Request) -> Any:
 
 async def context(services: PageServices, request: Request) -> Any:
     """Returns the parts of the next request, with their tokens."""
-    watched = await services.watched(request)
+    session = await services.watched(request)
     parts: list[dict[str, Any]] = []
-    for part in await watched.conversation.context():
-        label = watched.words(f"context.{part.name}")
+    for part in await session.conversation.context():
+        label = session.words(f"context.{part.name}")
         parts.append({"name": part.name, "label": label, "tokens": part.tokens, "budget": part.budget})
     return parts
 
 
 async def picture(services: PageServices, request: Request) -> Response:
     """Returns a picture that came with a message."""
-    watched = await services.watched(request)
-    data = await asyncio.to_thread(services.shelf.picture, watched.session_id, str(request.path_params["digest"]))
+    session = await services.watched(request)
+    data = await asyncio.to_thread(services.shelf.picture, session.session_id, str(request.path_params["digest"]))
     header = read_header(data)
     if header is None:
         raise UsageError("serve.nothing")
@@ -99,21 +101,21 @@ async def picture(services: PageServices, request: Request) -> Response:
 
 
 async def audit(services: PageServices, request: Request) -> Any:
-    watched = await services.watched(request)
-    return worded(await asyncio.to_thread(services.shelf.audit, watched.session_id), watched.words)
+    session = await services.watched(request)
+    return worded(await asyncio.to_thread(services.shelf.audit, session.session_id), session.words)
 
 
 async def changes(services: PageServices, request: Request) -> Any:
     """Returns the turns that changed files, or the diff of one turn. Of an old session only the diffs are known that a
     question showed."""
-    watched, turn = await services.watched(request), number_of(request, "turn")
-    if turn and watched.writable:
-        return {"turn": turn, "diff": worded(await watched.conversation.diff(turn), watched.words)}
-    turns = await asyncio.to_thread(_changed, services, watched.session_id)
+    session, turn = await services.watched(request), number_of(request, "turn")
+    if turn and session.writable:
+        return {"turn": turn, "diff": worded(await session.conversation.diff(turn), session.words)}
+    turns = await asyncio.to_thread(_changed, services, session.session_id)
     if turn:
-        diffs = [diff for changed in turns if changed["turn"] == turn for diff in changed["diffs"]]
-        return {"turn": turn, "diff": worded("\n".join(diffs), watched.words)}
-    return worded([changed | {"diffs": len(changed["diffs"])} for changed in turns], watched.words)
+        diffs = [diff for entry in turns if entry["turn"] == turn for diff in entry["diffs"]]
+        return {"turn": turn, "diff": worded("\n".join(diffs), session.words)}
+    return worded([entry | {"diffs": len(entry["diffs"])} for entry in turns], session.words)
 
 
 def _items(services: PageServices, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:
@@ -130,8 +132,8 @@ def _changed(services: PageServices, session_id: str) -> list[dict[str, Any]]:
                 turns[turn] = {"turn": turn, "number": item.number, "at": item.at, "taken": list[str]()}
                 turns[turn] |= {"files": list[str](), "diffs": list[str](), "proof": None, "shown": ""}
             case NoticeItem(about="undone", turn=turn) if turn in turns:
-                others = [path for path in turns[turn]["taken"] if path not in item.paths]
-                turns[turn]["taken"] = [*others, *(item.paths if item.subject == "back" else ())]
+                other_paths = [path for path in turns[turn]["taken"] if path not in item.paths]
+                turns[turn]["taken"] = [*other_paths, *(item.paths if item.subject == "back" else ())]
             case NoticeItem(proof=proof, turn=turn) if turn in turns and proof:
                 turns[turn] |= {"proof": proof.model_dump(mode="json"), "shown": notice_line(item, services.words)}
             case QuestionItem(question=question, turn=turn) if turn in turns and question and question.gate:
@@ -146,25 +148,25 @@ def _changed(services: PageServices, session_id: str) -> list[dict[str, Any]]:
 
 async def chart(services: PageServices, request: Request) -> Any:
     """Returns vitals and tokens over time, with the events that stopped the work."""
-    watched = await services.watched(request)
+    session = await services.watched(request)
 
     def read() -> list[dict[str, Any]]:
         points: list[dict[str, Any]] = []
-        now: dict[str, Any] = {"mood": 1.0, "focus": 1.0, "stamina": 1.0, "tokens": 0}
-        for item in _items(services, watched.session_id, CHART):
+        current_values: dict[str, Any] = {"mood": 1.0, "focus": 1.0, "stamina": 1.0, "tokens": 0}
+        for item in _items(services, session.session_id, CHART):
             mark = ""
             match item:
                 case VitalsItem(vitals=vitals):
-                    now |= vitals.model_dump()
+                    current_values |= vitals.model_dump()
                 case RequestItem(usage=usage):
-                    now["tokens"] += usage.prompt_tokens + usage.completion_tokens
+                    current_values["tokens"] += usage.prompt_tokens + usage.completion_tokens
                 case QuestionItem(question=question) if question:
                     mark = "gate" if question.gate else "duck"
                 case NoticeItem(about="pruned"):
                     mark = "prune"
                 case _:
                     continue
-            points.append({"at": item.at, "number": item.number, **now} | ({"mark": mark} if mark else {}))
+            points.append({"at": item.at, "number": item.number, **current_values} | ({"mark": mark} if mark else {}))
         return points
 
     return await asyncio.to_thread(read)

@@ -90,12 +90,12 @@ class Pages:
         if not self._open:
             self._stale = True
             return
-        passing = [item for item in items if _passes(item)]
-        if number or len(passing) < len(items):
+        passing_items = [item for item in items if _passes(item)]
+        if number or len(passing_items) < len(items):
             self._tell_passing()
             self._send(item_message(number, [item for item in items if not _passes(item)], self._words))
             self._stale = True
-        self._soon |= {item.id: item for item in passing}
+        self._soon |= {item.id: item for item in passing_items}
         if not self._later:
             self._later = asyncio.get_running_loop().call_later(self._pause, self._flush)
 
@@ -106,9 +106,9 @@ class Pages:
             self._later = None
         self._tell_passing()
         if self._stale:
-            before, self._facts, self._stale = self._facts, self._read_facts(), False
-            if changed := changed_facts(before, self._facts):
-                self._send({"number": 0, "items": [], "facts": changed})
+            facts_before, self._facts, self._stale = self._facts, self._read_facts(), False
+            if differences := changed_facts(facts_before, self._facts):
+                self._send({"number": 0, "items": [], "facts": differences})
         # A long reply or plan takes long to draw, so the next pause is longer.
         self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began))
 
@@ -136,7 +136,7 @@ def _passes(item: Item) -> bool:
 
 def changed_facts(before: Facts, after: Facts) -> Facts:
     """Returns the facts that have changed; of the state only its changed fields."""
-    changed = {name: value for name, value in after.items() if before.get(name) != value}
-    if "state" in changed and "state" in before:
-        changed["state"] = changed_facts(before["state"], changed["state"])
-    return changed
+    differences = {name: value for name, value in after.items() if before.get(name) != value}
+    if "state" in differences and "state" in before:
+        differences["state"] = changed_facts(before["state"], differences["state"])
+    return differences

@@ -68,7 +68,7 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
 
 def item_message(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
     """Returns the message with the items of one event. The number is 0 for an event that is not on record."""
-    return {"number": number, "items": [shown for item in items if (shown := page_item(item, words))]}
+    return {"number": number, "items": [page_fields for item in items if (page_fields := page_item(item, words))]}
 
 
 def page_item(item: Item, words: Words) -> dict[str, Any] | None:
@@ -100,10 +100,10 @@ def page_item(item: Item, words: Words) -> dict[str, Any] | None:
 
 
 def _text(item: TextItem, words: Words) -> dict[str, Any] | None:
-    over = item.state in ("reset", "passed") or (item.by == "thought" and item.state != "streaming")
+    is_over = item.state in ("reset", "passed") or (item.by == "thought" and item.state != "streaming")
     if item.by == "body":
         return None
-    if over:
+    if is_over:
         return {"kind": "gone", "id": item.id}
     if item.by == "model":
         return _fields(item, words, "by", "state", "duck") | {"html": markdown(item.text)}
@@ -114,15 +114,15 @@ def _notice(item: NoticeItem, words: Words) -> dict[str, Any] | None:
     if item.about == "offered":
         return {"kind": "offered", "id": item.id, "text": plain(item.subject)}
     text = notice_line(item, words) if item.about in NOTICES else ""
-    well = (item.outcome is None or ended_well(item.outcome)) and not (item.proof and item.proof.hollow)
-    fields = _fields(item, words, "about", "proof", "turn", "paths", "subject") | {"text": plain(text), "well": well}
+    is_well = (item.outcome is None or ended_well(item.outcome)) and not (item.proof and item.proof.hollow)
+    fields = _fields(item, words, "about", "proof", "turn", "paths", "subject") | {"text": plain(text), "well": is_well}
     return fields if text else None
 
 
 def _fields(item: Item, words: Words, *names: str) -> dict[str, Any]:
     values = item._asdict()
-    common = {"kind": item.kind, "id": item.id, "number": item.number, "at": item.at}
-    return common | {name: worded(_dumped(values[name]), words) for name in names}
+    common_fields = {"kind": item.kind, "id": item.id, "number": item.number, "at": item.at}
+    return common_fields | {name: worded(_dumped(values[name]), words) for name in names}
 
 
 def _dumped(value: Any) -> Any:

@@ -34,18 +34,18 @@ class Visitors:
         self._tries: list[float] = []
         self.token = secrets.token_urlsafe(32)
         self._once: set[str] = set()
-        saved = _read(path)
-        self.place: str = saved.get("place") or secrets.token_urlsafe(12)
+        saved_data = _read(path)
+        self.place: str = saved_data.get("place") or secrets.token_urlsafe(12)
         """The first part of every path. Cookies are shared between ports, but a path that only we have keeps ours from
         other servers on this machine."""
-        oldest = time.time() - DAYS * 86400
-        known: dict[str, float] = saved.get("visitors", {})
-        self._known = {cookie_digest: since for cookie_digest, since in known.items() if since > oldest}
+        oldest_time = time.time() - DAYS * 86400
+        visitors: dict[str, float] = saved_data.get("visitors", {})
+        self._known = {cookie_digest: since for cookie_digest, since in visitors.items() if since > oldest_time}
 
     @property
     def too_many_wrong_tokens(self) -> bool:
         """Says whether too many wrong tokens came lately: ten a minute, from all addresses together."""
-        self._tries = [at for at in self._tries if at > time.monotonic() - TRY_SECONDS]
+        self._tries = [tried_at for tried_at in self._tries if tried_at > time.monotonic() - TRY_SECONDS]
         return len(self._tries) >= TRIES
 
     def make_once(self) -> str:
@@ -83,8 +83,8 @@ class Visitors:
 def _is_own(host: str, port: int) -> bool:
     """Says whether that end of a local connection belongs to the user we run as. If this cannot be found out, it counts
     as own."""
-    packed = ipaddress.ip_address(host).packed
-    words = (packed[at : at + 4] for at in range(0, len(packed), 4))
+    packed_address = ipaddress.ip_address(host).packed
+    words = (packed_address[offset : offset + 4] for offset in range(0, len(packed_address), 4))
     end = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
     for table in CONNECTIONS:
         with contextlib.suppress(OSError):
@@ -97,7 +97,7 @@ def _is_own(host: str, port: int) -> bool:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        saved: dict[str, Any] = json.loads(path.read_text())
-        return saved if all(isinstance(since, float) for since in saved["visitors"].values()) else {}
+        saved_data: dict[str, Any] = json.loads(path.read_text())
+        return saved_data if all(isinstance(since, float) for since in saved_data["visitors"].values()) else {}
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return {}

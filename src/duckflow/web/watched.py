@@ -84,62 +84,62 @@ class WatchedSession:
         try:
             yield AGAIN
             joined = self.joined
-            telling = self._live_stream(after, joined, panel) if joined else self._kept_stream(after, panel)
-            async with aclosing(telling):
-                async for data in telling:
+            byte_stream = self._live_stream(after, joined, panel) if joined else self._kept_stream(after, panel)
+            async with aclosing(byte_stream):
+                async for data in byte_stream:
                     yield data
         finally:
             self.streams -= 1
             self.used = time.monotonic()
 
     async def _live_stream(self, after: int, joined: Joined, panel: SidePanel | None) -> AsyncGenerator[bytes]:
-        page, until = Page(), joined.conversation.number
+        page, last_number = Page(), joined.conversation.number
         view = View(joined.conversation.state)
         self._pages.join(page)
-        reading = asyncio.create_task(self._keep_panel(page, panel)) if panel else None
+        panel_task = asyncio.create_task(self._keep_panel(page, panel)) if panel else None
         try:
-            while after < until and (messages := await self._read(view, after, until)):
+            while after < last_number and (messages := await self._read(view, after, last_number)):
                 after = messages[-1]["number"]
                 yield b"".join(map(sent, messages))
             while not (page.is_cut or self.is_over):
                 yield await page.take() or QUIET
         finally:
             self._pages.leave(page)
-            if reading:
-                reading.cancel()
+            if panel_task:
+                panel_task.cancel()
 
     async def _keep_panel(self, page: Page, panel: SidePanel) -> None:
         """Sends the panel's content, and sends it again whenever it differs."""
-        shown = b""
+        shown_data = b""
         while True:
             page.recorded.clear()
-            before, shown = shown, await self._panel_data(panel)
-            if shown != before:
-                page.put(shown)
+            data_before, shown_data = shown_data, await self._panel_data(panel)
+            if shown_data != data_before:
+                page.put(shown_data)
             await asyncio.sleep(PANEL_SECONDS)
             await page.recorded.wait()
 
     async def _panel_data(self, panel: SidePanel) -> bytes:
         try:
-            shown = {"data": await panel.read(), "problem": ""}
+            fields = {"data": await panel.read(), "problem": ""}
         except DuckflowError as problem:
-            shown = {"data": None, "problem": self.words.error(problem)}
-        return sent({"number": 0, "items": [], "panel": {"name": panel.name, **shown}})
+            fields = {"data": None, "problem": self.words.error(problem)}
+        return sent({"number": 0, "items": [], "panel": {"name": panel.name, **fields}})
 
     async def _kept_stream(self, after: int, panel: SidePanel | None) -> AsyncGenerator[bytes]:
-        quiet, fresh = time.monotonic(), True
+        quiet_since, has_news = time.monotonic(), True
         view = View(await self._state())
         while self.session_id not in await asyncio.to_thread(self._shelf.running):
             while messages := await self._read(view, after):
-                after, fresh, self._kept = messages[-1]["number"], True, None
+                after, has_news, self._kept = messages[-1]["number"], True, None
                 yield b"".join(map(sent, messages))
-            if fresh:
-                fresh = False
+            if has_news:
+                has_news = False
                 yield sent({"number": 0, "items": [], "facts": self._kept_facts(await self._state())})
                 if panel:
                     yield await self._panel_data(panel)
-            if time.monotonic() - quiet > QUIET_SECONDS:
-                quiet = time.monotonic()
+            if time.monotonic() - quiet_since > QUIET_SECONDS:
+                quiet_since = time.monotonic()
                 yield QUIET
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -181,14 +181,21 @@ class WatchedSession:
         return self._kept
 
     def _kept_facts(self, state: AgentState) -> Facts:
-        nothing: Facts = {"in_turn": False, "busy": False, "doing": "", "waiting": [], "questions": [], "commands": []}
-        return {"writable": False, **nothing, **self._state_facts(state)}
+        idle_facts: Facts = {
+            "in_turn": False,
+            "busy": False,
+            "doing": "",
+            "waiting": [],
+            "questions": [],
+            "commands": [],
+        }
+        return {"writable": False, **idle_facts, **self._state_facts(state)}
 
     def _facts(self) -> Facts:
         if self.joined is None:
             return {}
         talk = self.joined.conversation
-        offered = [
+        offered_commands = [
             {"name": command.name, "help": command.help.model_dump(), "words": command.words}
             for command in talk.commands
         ]
@@ -202,17 +209,17 @@ class WatchedSession:
             "doing": worded(doing.model_dump() if doing else "", self.words),
             "waiting": worded([line._asdict() for line in talk.waiting], self.words),
             "questions": worded([question.model_dump(mode="json") for question in talk.questions], self.words),
-            "commands": worded(offered, self.words),
+            "commands": worded(offered_commands, self.words),
         }
 
     def _state_facts(self, state: AgentState) -> Facts:
-        shown = state.model_dump(mode="json", include=STATE, exclude=LEFT_OUT)
+        state_fields = state.model_dump(mode="json", include=STATE, exclude=LEFT_OUT)
         return {
             "title": state.heading,
             "language": self.words.language,
             "mode": state.mode,
             "model": state.model,
-            "state": worded(shown, self.words),
+            "state": worded(state_fields, self.words),
         }
 
     def hear(self, number: int, event: Event) -> None:
@@ -255,17 +262,17 @@ class Watching:
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
         async with self._joining.setdefault(session_id, asyncio.Lock()):
-            watched = self._watched.get((session_id, language))
-            running = session_id in self._shelf.running()
-            if watched is None or watched.is_over or (watched.joined is None and running):
-                if watched:
-                    await watched.aclose()
-                joined = await self._shelf.join(session_id) if running else None
+            session = self._watched.get((session_id, language))
+            is_running = session_id in self._shelf.running()
+            if session is None or session.is_over or (session.joined is None and is_running):
+                if session:
+                    await session.aclose()
+                joined = await self._shelf.join(session_id) if is_running else None
                 words = Words(await asyncio.to_thread(self._language, session_id, language))
-                watched = WatchedSession(session_id, self._shelf, joined, words)
-                self._watched[session_id, language] = watched
-        watched.used = time.monotonic()
-        return watched
+                session = WatchedSession(session_id, self._shelf, joined, words)
+                self._watched[session_id, language] = session
+        session.used = time.monotonic()
+        return session
 
     def _language(self, session_id: str, language: str) -> str:
         """Returns the language that was chosen in the session, or else the viewer's."""
@@ -277,7 +284,7 @@ class Watching:
 
     def require_room(self) -> None:
         """Raises an error if there are too many streams for one more."""
-        if self._lists + sum(watched.streams for watched in self._watched.values()) >= MOST_STREAMS:
+        if self._lists + sum(session.streams for session in self._watched.values()) >= MOST_STREAMS:
             raise UsageError("serve.too_many")
 
     @contextmanager
@@ -297,19 +304,19 @@ class Watching:
 
     def held(self, session_id: str) -> WatchedSession | None:
         """Returns the session only if a page shows it already."""
-        return next((watched for (held_id, _), watched in self._watched.items() if held_id == session_id), None)
+        return next((session for (held_id, _), session in self._watched.items() if held_id == session_id), None)
 
     async def aclose(self) -> None:
         self._closed.set()
         if self._sweeping:
             self._sweeping.cancel()
-        for watched in self._watched.values():
-            await watched.aclose()
+        for session in self._watched.values():
+            await session.aclose()
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(IDLE_SECONDS / 4)
-            for key, watched in list(self._watched.items()):
-                if watched.is_idle:
+            for key, session in list(self._watched.items()):
+                if session.is_idle:
                     del self._watched[key]
-                    await watched.aclose()
+                    await session.aclose()
