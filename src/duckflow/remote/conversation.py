@@ -72,8 +72,8 @@ class RemoteReview:
     async def comment(
         self, turn: int, path: str, line: int, text: str, side: DiffSide = "new", job: str = ""
     ) -> LineComment:
-        made = await self._call("review_comment", turn=turn, path=path, line=line, text=text, side=side, job=job)
-        return LineComment.model_validate(made)
+        comment = await self._call("review_comment", turn=turn, path=path, line=line, text=text, side=side, job=job)
+        return LineComment.model_validate(comment)
 
     def drop(self, comment_id: str) -> None:
         self._call("review_drop", comment_id=comment_id)
@@ -269,8 +269,8 @@ class RemoteConversation(Mirror):
 
 def _command(line: str) -> str:
     """Returns the name of the command; empty for a line that is not a command."""
-    first, *_ = unicodedata.normalize("NFKC", line).split() or [""]
-    return first.removeprefix("/") if first.startswith("/") else ""
+    first_word, *_ = unicodedata.normalize("NFKC", line).split() or [""]
+    return first_word.removeprefix("/") if first_word.startswith("/") else ""
 
 
 async def _known(taken: Taken) -> Taken:

@@ -61,13 +61,13 @@ class Link:
         self._writer.write(line_of(message))
 
     async def _read(self, reader: asyncio.StreamReader) -> None:
-        since = time.monotonic()
+        slice_start = time.monotonic()
         try:
             while self.is_open and (line := await reader.readline()):
                 self._peer.take_line(line)
-                if time.monotonic() - since > SLICE_SECONDS:
+                if time.monotonic() - slice_start > SLICE_SECONDS:
                     await asyncio.sleep(0)
-                    since = time.monotonic()
+                    slice_start = time.monotonic()
         except (OSError, ValueError):
             # A line that was cut off or has no end counts as a cut connection.
             pass

@@ -46,8 +46,8 @@ class Mirror:
         self.number, self.mode, self.commands = welcome.number, welcome.mode, welcome.commands
         self.process, self.terminal = welcome.process, welcome.terminal
         self.catching_up = False
-        open_now = {question.question_id: question for question in welcome.questions}
-        for question_id in self._questions.keys() - open_now.keys():
+        open_questions = {question.question_id: question for question in welcome.questions}
+        for question_id in self._questions.keys() - open_questions.keys():
             self.tell(0, QuestionClosed(question_id=question_id))
         for question in welcome.questions:
             if question.question_id not in self._questions:
@@ -80,9 +80,9 @@ class Mirror:
         if after is None or after >= self.number:
             self._listeners[key] = listener
         else:
-            late: list[tuple[int, Event]] = []
-            self._listeners[key] = lambda number, event: late.append((number, event))
-            self.do(self._catch_up(key, listener, after, late, record))
+            late_events: list[tuple[int, Event]] = []
+            self._listeners[key] = lambda number, event: late_events.append((number, event))
+            self.do(self._catch_up(key, listener, after, late_events, record))
 
         def stop() -> None:
             self._listeners.pop(key, None)
@@ -126,11 +126,11 @@ class Mirror:
         self, key: object, listener: Hear, after: int, late: list[tuple[int, Event]], record: Record
     ) -> None:
         """Passes on the stored events up to now, then those that have come meanwhile."""
-        until = self.number
-        while after < until and (page := await record(after)):
-            for stored in page:
-                after = stored["number"]
-                if after <= until and (event := read_event(stored)):
+        last_number = self.number
+        while after < last_number and (page := await record(after)):
+            for entry in page:
+                after = entry["number"]
+                if after <= last_number and (event := read_event(entry)):
                     listener(after, event)
         while late:
             listener(*late.pop(0))

@@ -76,14 +76,14 @@ def read_event(params: dict[str, Any]) -> Event | None:
 
 def listen_at(path: Path) -> socket.socket:
     """Opens a socket that only its owner can connect to."""
-    listening = socket.socket(socket.AF_UNIX)
-    listening.setblocking(False)
+    listener = socket.socket(socket.AF_UNIX)
+    listener.setblocking(False)
     path.unlink(missing_ok=True)
     with _short(path) as name:
-        listening.bind(name)
+        listener.bind(name)
     # Nobody can connect before the socket listens.
     path.chmod(0o600)
-    return listening
+    return listener
 
 
 def connect_to(path: Path) -> socket.socket:

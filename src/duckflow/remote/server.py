@@ -112,11 +112,11 @@ class ConversationServer:
         """Waits until no front end is connected, and none may reconnect in a moment."""
         while True:
             self._moved.clear()
-            remaining = self._cut_at + LINGER_SECONDS - asyncio.get_running_loop().time()
-            if not self._front_ends and remaining <= 0:
+            seconds_left = self._cut_at + LINGER_SECONDS - asyncio.get_running_loop().time()
+            if not self._front_ends and seconds_left <= 0:
                 return
             try:
-                async with asyncio.timeout(None if self._front_ends else remaining):
+                async with asyncio.timeout(None if self._front_ends else seconds_left):
                     await self._moved.wait()
             except TimeoutError:
                 pass
@@ -188,10 +188,10 @@ class ConversationServer:
         front_end.hears = True
 
     def _tell(self, number: int, event: Event) -> None:
-        hearing = [front_end for front_end in self._front_ends if front_end.hears]
-        if hearing:
+        hearing_front_ends = [front_end for front_end in self._front_ends if front_end.hears]
+        if hearing_front_ends:
             line = event_line(number, event)
-            for front_end in hearing:
+            for front_end in hearing_front_ends:
                 front_end.send(line)
 
     def _say(self, text: str, attachments: Sequence[Sequence[str]] = ()) -> Awaitable[str]:

@@ -71,8 +71,8 @@ class McpServer:
                 await asyncio.sleep(0)
         finally:
             self._peer.close("the client has gone")
-            for opened in self._conversations.values():
-                await opened.close()
+            for open_conversation in self._conversations.values():
+                await open_conversation.close()
 
     async def _answer(self, method: str, params: Table) -> Table:
         match method:
@@ -88,11 +88,11 @@ class McpServer:
                 raise RpcError(METHOD_NOT_FOUND, f"{method} is not offered")
 
     def _initialize(self, params: Table) -> Table:
-        offered: Any = params.get("capabilities")
-        self._elicits = isinstance(offered, dict) and "elicitation" in cast("Table", offered)
-        asked = params.get("protocolVersion")
+        capabilities: Any = params.get("capabilities")
+        self._elicits = isinstance(capabilities, dict) and "elicitation" in cast("Table", capabilities)
+        asked_version = params.get("protocolVersion")
         return {
-            "protocolVersion": asked if asked in VERSIONS else VERSIONS[0],
+            "protocolVersion": asked_version if asked_version in VERSIONS else VERSIONS[0],
             "capabilities": {"tools": {}},
             "serverInfo": {"name": "duckflow", "version": __version__},
         }
@@ -139,11 +139,11 @@ class McpServer:
         return await McpTurn(conversation, self._words, self._elicit(), self._progress(params)).run(prompt)
 
     def _conversation(self, wish: Wish) -> Conversation:
-        if known := self._conversations.get(wish.session):
-            return known.conversation
-        opened = self._open(wish)
-        self._conversations[opened.conversation.state.session_id] = opened
-        return opened.conversation
+        if known_conversation := self._conversations.get(wish.session):
+            return known_conversation.conversation
+        open_conversation = self._open(wish)
+        self._conversations[open_conversation.conversation.state.session_id] = open_conversation
+        return open_conversation.conversation
 
     def _elicit(self) -> Callable[[Table], Awaitable[Table]] | None:
         async def put(form: Table) -> Table:

@@ -63,14 +63,14 @@ def form_of(question: Question, words: Words) -> dict[str, Any]:
     """Returns the fields of the form: the answer, and words to it. A very risky action needs a typed answer."""
     choices = [choice for choice in question.choices if choice.key not in NOT_IN_FORMS]
     answer: dict[str, Any] = {"type": "string", "title": words("serve.answer")}
-    typed = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
-    if typed:
+    is_typed = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
+    if is_typed:
         answer["description"] = " / ".join(words.phrase(choice.label) for choice in choices)
     else:
         answer["enum"] = [choice.key for choice in choices]
         answer["enumNames"] = [words.phrase(choice.label) for choice in choices]
     reason = {"type": "string", "title": words("serve.reason")}
-    properties = {"answer": answer} if typed else {"answer": answer, "reason": reason}
+    properties = {"answer": answer} if is_typed else {"answer": answer, "reason": reason}
     return {"type": "object", "properties": properties, "required": ["answer"]}
 
 
@@ -81,12 +81,12 @@ def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
         return refusal(question)
     fields = {key: str(value) for key, value in cast("dict[str, Any]", content).items()}
     answer = fields.get("answer", "").strip()
-    chosen = next((choice for choice in question.choices if choice.key == answer), None)
+    selected = next((choice for choice in question.choices if choice.key == answer), None)
     if question.kind == "text" or (question.gate and question.gate.risk == "forbidden"):
         return GivenAnswer(text=answer) if answer else refusal(question)
-    if chosen is None or chosen.key in NOT_IN_FORMS or (chosen.wants_text and not fields.get("reason")):
+    if selected is None or selected.key in NOT_IN_FORMS or (selected.wants_text and not fields.get("reason")):
         return refusal(question)
-    return GivenAnswer(chosen.key, fields.get("reason", ""))
+    return GivenAnswer(selected.key, fields.get("reason", ""))
 
 
 def unasked(question: Question) -> GivenAnswer:
@@ -148,7 +148,7 @@ class McpTurn:
             outcome = "gate"
         texts = [*self._said, *self._refused]
         content = "\n\n".join(texts) or self._why
-        structured = {
+        structured_content = {
             "sessionId": self._conversation.state.session_id,
             "content": content,
             "files_changed": list(self._changed),
@@ -159,7 +159,7 @@ class McpTurn:
         text = content if ended_well(outcome) or not self._why else f"{content}\n{self._why}".strip()
         return {
             "content": [{"type": "text", "text": text or self._words(OUTCOMES[outcome].key)}],
-            "structuredContent": structured,
+            "structuredContent": structured_content,
             "isError": not ended_well(outcome),
         }
 
@@ -212,6 +212,6 @@ class McpTurn:
             key = "serve.too_long" if self._elicit else "serve.nobody"
             subjects = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
             self._refused.append(plain(self._words(key, what=subjects)))
-        taken = await self._conversation.answer(question.question_id, answer.text, answer.choice)
-        if taken.meaning == "unclear":
+        taken_answer = await self._conversation.answer(question.question_id, answer.text, answer.choice)
+        if taken_answer.meaning == "unclear":
             await self._conversation.answer(question.question_id, choice=refusal(question).choice)
