@@ -54,9 +54,9 @@ def trace_conversation(conversation: Conversation) -> Callable[[], None]:
     conversation.hear(TurnTracer(conversation.state.session_id, provider.get_tracer("duckflow"), contents).hear)
 
     def close() -> None:
-        closing = threading.Thread(target=provider.shutdown, daemon=True)
-        closing.start()
-        closing.join(LEAVE_SECONDS)
+        shutdown_thread = threading.Thread(target=provider.shutdown, daemon=True)
+        shutdown_thread.start()
+        shutdown_thread.join(LEAVE_SECONDS)
 
     return close
 
@@ -112,10 +112,14 @@ class TurnTracer:
 
     def _act(self, item: ActionItem, at: float) -> None:
         if item.state == "running":
-            about = {"gen_ai.tool.name": item.operation, "gen_ai.tool.call.id": item.id, "gen_ai.tool.type": "function"}
+            attributes = {
+                "gen_ai.tool.name": item.operation,
+                "gen_ai.tool.call.id": item.id,
+                "gen_ai.tool.type": "function",
+            }
             if self._contents and item.action:
-                about["gen_ai.tool.call.arguments"] = json.dumps(item.action.args, ensure_ascii=False)
-            self._actions[item.id] = self._begin("execute_tool", item.operation, at, about, self._owner(item.job))
+                attributes["gen_ai.tool.call.arguments"] = json.dumps(item.action.args, ensure_ascii=False)
+            self._actions[item.id] = self._begin("execute_tool", item.operation, at, attributes, self._owner(item.job))
         elif action := self._actions.pop(item.id, None) if item.result else None:
             result = {"gen_ai.tool.call.result": item.result.for_model} if self._contents and item.result else {}
             self._end(action, at, "" if item.state == "done" else "tool_error", result)
@@ -125,8 +129,8 @@ class TurnTracer:
         match item:
             case QuestionItem(closed=False, question=question) if question and question.on_record:
                 self._ask(question, at)
-            case QuestionItem(closed=True) if asked := self._questions.pop(item.id, None):
-                span, name = asked
+            case QuestionItem(closed=True) if open_question := self._questions.pop(item.id, None):
+                span, name = open_question
                 if item.answer:
                     answer = {f"duckflow.{name}.answer": item.answer.choice}
                     span.add_event(f"duckflow.{name}.answered", answer, _nanos(at))
@@ -134,8 +138,8 @@ class TurnTracer:
                 vitals = item.vitals.model_dump().items()
                 self._turn.set_attributes({f"duckflow.vitals.{name}": value for name, value in vitals})
             case TextItem(by="user" | "model", state="whole") if self._contents and self._turn:
-                about = {"gen_ai.role": ROLES[item.by], "gen_ai.content": item.text}
-                self._turn.add_event("gen_ai.message", _without_keys(about), _nanos(at))
+                attributes = {"gen_ai.role": ROLES[item.by], "gen_ai.content": item.text}
+                self._turn.add_event("gen_ai.message", _without_keys(attributes), _nanos(at))
             case _:
                 pass
 
@@ -145,22 +149,22 @@ class TurnTracer:
             return
         self._questions[question.question_id] = span, "gate" if gate else "duck_call"
         if gate:
-            about = {"duckflow.gate.risk": gate.risk, "duckflow.gate.operations": gate.operations}
-            span.add_event("duckflow.gate.opened", about, _nanos(at))
+            attributes = {"duckflow.gate.risk": gate.risk, "duckflow.gate.operations": gate.operations}
+            span.add_event("duckflow.gate.opened", attributes, _nanos(at))
         else:
             span.add_event("duckflow.duck_call", {"duckflow.duck_call.reason": question.reason}, _nanos(at))
 
     def _chat(self, item: RequestItem, at: float) -> None:
         self._asked = None
-        used = item.usage
-        about = {
-            "gen_ai.usage.input_tokens": used.prompt_tokens,
-            "gen_ai.usage.output_tokens": used.completion_tokens,
-            "gen_ai.usage.cache_read.input_tokens": used.cached_tokens,
-            "duckflow.cost_usd": used.cost_usd,
+        usage = item.usage
+        attributes = {
+            "gen_ai.usage.input_tokens": usage.prompt_tokens,
+            "gen_ai.usage.output_tokens": usage.completion_tokens,
+            "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
+            "duckflow.cost_usd": usage.cost_usd,
         }
         owner = self._owner(item.job) or self._turn or next(iter(self._jobs.values()), None)
-        self._end(self._begin_chat(item.model, item.at, owner), at, "", about)
+        self._end(self._begin_chat(item.model, item.at, owner), at, "", attributes)
 
     def _fail_chat(self, at: float, why: str) -> None:
         """Makes a span for a request without an answer, which is a call, too."""
@@ -171,12 +175,12 @@ class TurnTracer:
 
     def _begin_chat(self, name: str, at: float, owner: Span | None) -> Span:
         endpoint, _, model = name.partition(":")
-        about = {"gen_ai.provider.name": endpoint, "gen_ai.request.model": model}
-        return self._begin("chat", model, at, about, owner, SpanKind.CLIENT)
+        attributes = {"gen_ai.provider.name": endpoint, "gen_ai.request.model": model}
+        return self._begin("chat", model, at, attributes, owner, SpanKind.CLIENT)
 
     def _agent(self, name: str, at: float, owner: Span | None = None) -> Span:
-        about = {"gen_ai.agent.name": name, "gen_ai.conversation.id": self._session}
-        return self._begin("invoke_agent", name, at, about, owner)
+        attributes = {"gen_ai.agent.name": name, "gen_ai.conversation.id": self._session}
+        return self._begin("invoke_agent", name, at, attributes, owner)
 
     def _owner(self, job: str) -> Span | None:
         return self._jobs.get(job) if job else self._turn
@@ -190,9 +194,9 @@ class TurnTracer:
         owner: Span | None,
         kind: SpanKind = SpanKind.INTERNAL,
     ) -> Span:
-        inside = set_span_in_context(owner) if owner else None
+        context = set_span_in_context(owner) if owner else None
         attributes = _without_keys({"gen_ai.operation.name": operation, **about})
-        return self._tracer.start_span(f"{operation} {name}", inside, kind, attributes, start_time=_nanos(at))
+        return self._tracer.start_span(f"{operation} {name}", context, kind, attributes, start_time=_nanos(at))
 
     def _end(self, span: Span, at: float, failure: str, about: Mapping[str, Any] | None = None) -> None:
         span.set_attributes(_without_keys({**(about or {}), **({"error.type": failure} if failure else {})}))

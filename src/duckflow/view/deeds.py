@@ -44,13 +44,15 @@ class DeedsView:
         """Returns the actions that wait for a yes, then the question about them. A question that is already known stays
         one item."""
         question = event.question
-        if known := self._questions.get(question.question_id):
-            return [known]
+        if known_item := self._questions.get(question.question_id):
+            return [known_item]
         item = QuestionItem(question.question_id, number, event.at, question, turn=turn)
         self._questions[item.id] = item
-        waiting = self._waiting(item, question.gate, question.job) if question.gate and question.on_record else []
-        self._actions |= {action.id: action for action in waiting}
-        return [*waiting, item]
+        waiting_actions = (
+            self._waiting(item, question.gate, question.job) if question.gate and question.on_record else []
+        )
+        self._actions |= {action.id: action for action in waiting_actions}
+        return [*waiting_actions, item]
 
     def _waiting(self, item: QuestionItem, gate: GateRequest, job: str) -> list[ActionItem]:
         diff = gate.file_diff if len(gate.action_ids) == 1 else ""
@@ -76,16 +78,16 @@ class DeedsView:
         """Returns the question with its answer, and the actions that it was about."""
         item = self._questions.pop(event.question_id, None)
         item = item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
-        closed = item._replace(closed=True, answer=event.answer)
-        asked_about = [action for action in self._actions.values() if action.gate == event.question_id]
-        answered = [action._replace(answer=event.answer) for action in asked_about]
-        self._actions |= {action.id: action for action in answered}
-        return [closed, *answered]
+        closed_question = item._replace(closed=True, answer=event.answer)
+        gated_actions = [action for action in self._actions.values() if action.gate == event.question_id]
+        answered_actions = [action._replace(answer=event.answer) for action in gated_actions]
+        self._actions |= {action.id: action for action in answered_actions}
+        return [closed_question, *answered_actions]
 
     def start(self, number: int, event: ActionStarted, turn: int) -> ActionItem:
         action, job = event.action, event.job
-        known = self._actions.get(action.action_id)
-        item = known or ActionItem(action.action_id, number, event.at, action.operation, "running", turn=turn)
+        known_item = self._actions.get(action.action_id)
+        item = known_item or ActionItem(action.action_id, number, event.at, action.operation, "running", turn=turn)
         self._actions[item.id] = item = item._replace(
             at=event.at,
             state="running",
@@ -105,8 +107,8 @@ class DeedsView:
         if output is None:
             self._printed += 1
             name, by_agent = self._workers.name(job), job in self._workers.agents
-            running = [item.id for item in self._actions.values() if item.job == job and item.state == "running"]
-            action = running[-1] if running else ""
+            running_ids = [item.id for item in self._actions.values() if item.job == job and item.state == "running"]
+            action = running_ids[-1] if running_ids else ""
             output = OutputItem(f"output-{self._printed}", 0, event.at, job, name, by_agent, action)
         tail = (output.tail + event.text)[-TAIL:]
         self._outputs[job] = output = output._replace(tail=tail, piece=event.text, left_out=event.left_out)
@@ -132,17 +134,17 @@ class DeedsView:
     def leave(self, job: str) -> list[Item]:
         """Ends a turn (no job) or a job: returns its output, the actions it had begun, and its questions on record."""
         actions = [action for action in self._actions.values() if action.job == job]
-        asked = [item for item in self._questions.values() if item.question and item.question.job == job]
+        questions = [item for item in self._questions.values() if item.question and item.question.job == job]
         # A question that is not on record belongs to a command that the user typed, which goes on.
-        on_record = [item for item in asked if item.question and item.question.on_record]
+        recorded_questions = [item for item in questions if item.question and item.question.on_record]
         for action in actions:
             del self._actions[action.id]
-        for item in on_record:
+        for item in recorded_questions:
             del self._questions[item.id]
         return [
             *self._end_output(job),
             *(action._replace(state="left") for action in actions),
-            *(item._replace(closed=True) for item in on_record),
+            *(item._replace(closed=True) for item in recorded_questions),
         ]
 
     def _end_output(self, job: str) -> list[Item]:

@@ -311,10 +311,10 @@ FILES = r"(?P<before>^|[;:(（] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+)
 
 def notice_line(item: NoticeItem, words: Words) -> str:
     """Returns the notice as one line; empty where it needs no words."""
-    what = words.phrase(item.what) if item.what else ""
+    notice_text = words.phrase(item.what) if item.what else ""
     match item.about:
         case "model":
-            return f"{item.subject}: {what}"
+            return f"{item.subject}: {notice_text}"
         case "intervened":
             causes, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
             return words(f"pacemaker.told.{item.subject}", found=causes, severity=severity)
@@ -324,9 +324,9 @@ def notice_line(item: NoticeItem, words: Words) -> str:
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":
-            return words("notice.allowed", rule=what)
+            return words("notice.allowed", rule=notice_text)
         case _:
-            return told_evidence(what, words)
+            return told_evidence(notice_text, words)
 
 
 def review_line(review: Review, words: Words) -> str:

@@ -55,9 +55,9 @@ class ReplyView:
 
     def end(self) -> list[Item]:
         """Ends the loop: nothing more will be written in it."""
-        passed: list[Item] = [item._replace(state="passed", piece="") for item in (self._thought, self._text) if item]
+        items: list[Item] = [item._replace(state="passed", piece="") for item in (self._thought, self._text) if item]
         self._text = self._thought = None
-        return passed
+        return items
 
     def stream(self, event: TextStreamed) -> list[Item]:
         if event.channel == "think":
@@ -94,7 +94,7 @@ class ReplyView:
             items.append(self._text._replace(state="passed", piece=""))
             self._text = None
         rationale = "" if _says_nothing(decision, answers) else decision.rationale
-        streamed = rationale.removesuffix(ELLIPSIS) in self._streamed
+        is_streamed = rationale.removesuffix(ELLIPSIS) in self._streamed
         return [
             *items,
             ReasonItem(
@@ -105,7 +105,7 @@ class ReplyView:
                 decision.confidence,
                 decision.task_profile,
                 decision.alternative or "",
-                "" if streamed else rationale,
+                "" if is_streamed else rationale,
                 self._thoughts,
             ),
         ]
@@ -115,8 +115,8 @@ class ReplyView:
         again = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if again else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
-        duck = event.result.operation == DUCK_CALL
-        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=duck)]
+        is_duck_call = event.result.operation == DUCK_CALL
+        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=is_duck_call)]
         if not event.job:
             if self._text and self._text.id != name:
                 items.insert(0, self._text._replace(state="passed", piece=""))
@@ -133,12 +133,12 @@ def _answer(action: Action) -> str:
 
 def _says_nothing(decision: Decision, answers: list[str]) -> bool:
     """Says whether a rationale is only the beginning of the answer, or only the names of the called tools."""
-    begin = decision.rationale.removesuffix(ELLIPSIS)
+    beginning = decision.rationale.removesuffix(ELLIPSIS)
     names = {name for action in decision.actions for name in (action.operation, wire_name(action.operation))}
     return (
-        begin in ("", NOTHING)
-        or any(text.startswith(begin) for text in answers)
-        or all(part in names for part in begin.split("; "))
+        beginning in ("", NOTHING)
+        or any(text.startswith(beginning) for text in answers)
+        or all(part in names for part in beginning.split("; "))
     )
 
 
@@ -192,8 +192,8 @@ class View:
                 text = event.result.said
                 return items if text is None else [*items, *self._reply.say(number, event, text)]
             case happened.QuestionAsked():
-                now = [] if event.question.job else self._change_now(doing=ASKS)
-                return [*now, *self._deeds.ask(number, event, self._turn.turn)]
+                now_items = [] if event.question.job else self._change_now(doing=ASKS)
+                return [*now_items, *self._deeds.ask(number, event, self._turn.turn)]
             case happened.QuestionClosed():
                 return self._deeds.close(number, event, self._turn.turn)
             case happened.PlanChanged():
@@ -217,12 +217,12 @@ class View:
                 self._turn = TurnItem(f"turn-{event.turn}", number, event.at, event.turn)
                 return [*self._change_now(turn_usage=Usage()), self._turn]
             case happened.LoopBegan():
-                now = self._change_now(loop=event.loop, work=event.profile)
-                return [*self._reply.begin(number), *now]
+                now_items = self._change_now(loop=event.loop, work=event.profile)
+                return [*self._reply.begin(number), *now_items]
             case happened.TurnEnded():
                 items = [*self._reply.end(), *self._deeds.leave(""), *self._change_now(doing=None, work="")]
-                ended = {"outcome": event.outcome, "why": event.why, "waits": event.waits}
-                self._turn = self._turn._replace(id=f"turn-{event.turn}", turn=event.turn, **ended)
+                end_fields = {"outcome": event.outcome, "why": event.why, "waits": event.waits}
+                self._turn = self._turn._replace(id=f"turn-{event.turn}", turn=event.turn, **end_fields)
                 if event.why:
                     items.append(self._notice(number, event, "ended", event.why)._replace(outcome=event.outcome))
                 return [*items, self._turn]
@@ -249,25 +249,25 @@ class View:
 
     def _write_again(self, number: int, event: happened.StreamReset | happened.ReplyRejected) -> list[Item]:
         """Shows only once that a reply is written again: with the reason, where it was rejected."""
-        reset = self._reply.reset()
+        reset_items = self._reply.reset()
         if isinstance(event, happened.ReplyRejected):
             reason = say("reply.rejected", reason=event.reason)
-            return [*reset, self._notice(number, event, "rejected", reason)]
-        return [*reset, self._notice(number, event, "again", say("stream.again"))] if reset else []
+            return [*reset_items, self._notice(number, event, "rejected", reason)]
+        return [*reset_items, self._notice(number, event, "again", say("stream.again"))] if reset_items else []
 
     def _start(self, number: int, event: happened.ActionStarted) -> list[Item]:
-        now: list[Item] = []
+        now_items: list[Item] = []
         if event.doing and not event.job:
-            now = self._change_now(doing=event.doing)
+            now_items = self._change_now(doing=event.doing)
         elif event.job in self._workers.agents:
-            now = self._change_now(doing=AGENTS_WORK)
-        return [*now, self._deeds.start(number, event, self._turn.turn)]
+            now_items = self._change_now(doing=AGENTS_WORK)
+        return [*now_items, self._deeds.start(number, event, self._turn.turn)]
 
     def _use(self, number: int, event: happened.UsageReported) -> list[Item]:
         """Pairs an answer with its request. Requests of jobs overlap: the first sent counts as the first answered."""
-        used, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
-        request = RequestItem(f"request-{number}", number, asked_at, event.model, used, event.job)
-        return [*self._change_now(turn_usage=self.now.turn_usage.plus(used)), request]
+        usage, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
+        request = RequestItem(f"request-{number}", number, asked_at, event.model, usage, event.job)
+        return [*self._change_now(turn_usage=self.now.turn_usage.plus(usage)), request]
 
     def _work(self, number: int, event: WorkEvent) -> list[Item]:
         match event:
@@ -290,11 +290,11 @@ class View:
                 return [item]
             case happened.AgentEnded():
                 item = self._workers.agents.get(event.agent_id)
-                over = [item._replace(status=event.status, report=event.report)] if item else []
-                return [*self._deeds.leave(event.agent_id), *over]
+                ended_items = [item._replace(status=event.status, report=event.report)] if item else []
+                return [*self._deeds.leave(event.agent_id), *ended_items]
             case happened.StepTold():
-                what = say("step.told", step=event.step, text=event.words)
-                return [self._notice(number, event, "noticed", what)]
+                phrase = say("step.told", step=event.step, text=event.words)
+                return [self._notice(number, event, "noticed", phrase)]
             case happened.StepChanged():
                 return [self._notice(number, event, "step", None, event.step_id)]
             case _:
@@ -312,11 +312,11 @@ class View:
             case happened.LanguageChosen():
                 return self._change_chosen(language=event.language)
             case happened.ModelChosen():
-                chosen = self._change_chosen(model=event.model, window=event.window)
-                return [*chosen, self._notice(number, event, "model", event.why, subject=event.model)]
+                chosen_items = self._change_chosen(model=event.model, window=event.window)
+                return [*chosen_items, self._notice(number, event, "model", event.why, subject=event.model)]
             case happened.ModeChosen():
-                what = say("mode.now", mode=event.mode)
-                return [*self._change_chosen(mode=event.mode), self._notice(number, event, "mode", what, event.mode)]
+                phrase = say("mode.now", mode=event.mode)
+                return [*self._change_chosen(mode=event.mode), self._notice(number, event, "mode", phrase, event.mode)]
 
     def _command(self, event: talking.NowChanged | talking.CommandStarted | talking.CommandFinished) -> list[Item]:
         match event:
@@ -335,8 +335,8 @@ class View:
         match event:
             case happened.Noticed():
                 # The user's question about a Gate is answered, so the Gate waits again.
-                now = self._change_now(doing=ASKS) if event.what.key in EXPLAINED else []
-                return [*now, self._notice(number, event, "noticed", event.what)]
+                now_items = self._change_now(doing=ASKS) if event.what.key in EXPLAINED else []
+                return [*now_items, self._notice(number, event, "noticed", event.what)]
             case happened.Waiting():
                 self._asked_at += [event.at] if event.why.key == ASKS_MODEL else []
                 is_retry = event.why.key.startswith(RETRY)
@@ -354,16 +354,16 @@ class View:
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
                 key = f"undo.{'done' if event.back else 'redone'}{'_named' if event.name else ''}"
-                what = say(key, turn=event.turn, name=event.name, files=files)
-                notice = self._notice(number, event, "undone", what, subject="back" if event.back else "")
+                phrase = say(key, turn=event.turn, name=event.name, files=files)
+                notice = self._notice(number, event, "undone", phrase, subject="back" if event.back else "")
                 return [notice._replace(turn=0 if event.name else event.turn, paths=event.changed)]
             case happened.PermissionGiven():
                 return [self._notice(number, event, "allowed", event.rule)]
             case happened.PastForgotten() if event.words:
                 return [self._notice(number, event, "forgotten", None, event.words)]
             case happened.JournalSalvaged():
-                what = say("journal.salvaged" if event.saved else "journal.lost", kept=event.saved, aside=event.aside)
-                return [self._notice(number, event, "noticed", what)]
+                phrase = say("journal.salvaged" if event.saved else "journal.lost", kept=event.saved, aside=event.aside)
+                return [self._notice(number, event, "noticed", phrase)]
             case happened.SessionTitled():
                 return self._change_chosen(title=event.title)
             case talking.LineTaken():
@@ -380,8 +380,8 @@ class View:
 
     def _job_notice(self, number: int, event: Event, job: str, status: str) -> NoticeItem:
         name = self._workers.name(job)
-        what = say(f"export.job_{status}", job=name)
-        return self._notice(number, event, "job", what, subject=status)._replace(job=job, job_name=name)
+        phrase = say(f"export.job_{status}", job=name)
+        return self._notice(number, event, "job", phrase, subject=status)._replace(job=job, job_name=name)
 
     def _change_now(self, **changed: Any) -> list[Item]:
         self.now = self.now._replace(**changed)
