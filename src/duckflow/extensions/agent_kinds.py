@@ -56,11 +56,11 @@ PACKAGED = {
 def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
     """Returns the kinds by name. The user's own take precedence over the project's, and the program's over all."""
     kinds: dict[str, AgentKind] = {}
-    for place in places_in(home, project, AGENT_PLACES):
-        for path in files_in(place, project or place.folder):
+    for kinds_folder in places_in(home, project, AGENT_PLACES):
+        for path in files_in(kinds_folder, project or kinds_folder.folder):
             if path.suffix.lower() != ".md" or len(kinds) >= MOST_KINDS:
                 continue
-            kind = _read(path, place.own)
+            kind = _read(path, kinds_folder.own)
             if kind and kind.name not in PACKAGED:
                 kinds.setdefault(kind.name, kind)
     return sorted(kinds.values(), key=lambda kind: kind.name)
@@ -73,21 +73,21 @@ def listed_kinds(kinds: Iterable[AgentKind]) -> str:
 
 def _read(path: Path, own: bool) -> AgentKind | None:
     try:
-        head = read_markdown(path)
+        front_matter = read_markdown(path)
     except OSError:
         return None
-    name = re.sub(r"[^\w.-]+", "-", (head.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
-    if not name or not head.body.strip():
+    name = re.sub(r"[^\w.-]+", "-", (front_matter.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
+    if not name or not front_matter.body.strip():
         return None
     # `Bash(git:*)` counts as Bash: the Gate decides what a command may do.
-    tools = re.sub(r"\([^)]*\)", "", head.values.get("tools", "")).strip("[]")
-    named = tuple(tool.strip(" \"'").casefold() for tool in tools.split(",") if tool.strip(" \"'"))
-    model = head.values.get("model", "").strip()
+    tools = re.sub(r"\([^)]*\)", "", front_matter.values.get("tools", "")).strip("[]")
+    tool_names = tuple(tool.strip(" \"'").casefold() for tool in tools.split(",") if tool.strip(" \"'"))
+    model = front_matter.values.get("model", "").strip()
     return AgentKind(
         name,
-        shorten(head.values.get("description", "") or head.body, SHOWN),
-        head.body,
-        () if "*" in named else named,
+        shorten(front_matter.values.get("description", "") or front_matter.body, SHOWN),
+        front_matter.body,
+        () if "*" in tool_names else tool_names,
         "" if model.casefold() in SAME_MODEL else model,
         own,
         path=path,

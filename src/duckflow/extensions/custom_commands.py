@@ -36,23 +36,27 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
     """Returns the commands by name. Folders come before the name (`git/fix.md` is `git:fix`, codex has `prompts:fix`).
     The user's own take precedence over the project's."""
     commands: dict[str, CustomCommand] = {}
-    for place in places_in(home, project, COMMAND_PLACES):
-        for path in files_in(place, project or place.folder):
-            named = place.folder.parent if place.folder.match(PROMPTS) else place.folder
-            parts = path.relative_to(named).with_suffix("").parts
+    for commands_folder in places_in(home, project, COMMAND_PLACES):
+        for path in files_in(commands_folder, project or commands_folder.folder):
+            naming_folder = (
+                commands_folder.folder.parent if commands_folder.folder.match(PROMPTS) else commands_folder.folder
+            )
+            parts = path.relative_to(naming_folder).with_suffix("").parts
             name = ":".join(re.sub(r"[^\w.-]+", "-", part) for part in parts)
             if path.suffix.lower() != ".md" or name in commands or len(commands) >= MOST_COMMANDS:
                 continue
             try:
-                head = read_markdown(path)
+                front_matter = read_markdown(path)
             except OSError:
                 continue
-            first = next((line.strip(" #") for line in head.body.split("\n") if line.strip(" #")), "")
+            first_line = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), "")
             keys = ("argument-hint", "model", "mode", "allowed-tools")
-            hint, model, mode, allowed = (head.values.get(key, "") for key in keys)
-            about = " ".join((head.values.get("description") or first).split())
-            about = shorten(about, SHOWN)
-            commands[name] = CustomCommand(name, path, place.own, about, hint, model, mode, allowed, head.body)
+            hint, model, mode, allowed_tools = (front_matter.values.get(key, "") for key in keys)
+            description = " ".join((front_matter.values.get("description") or first_line).split())
+            description = shorten(description, SHOWN)
+            commands[name] = CustomCommand(
+                name, path, commands_folder.own, description, hint, model, mode, allowed_tools, front_matter.body
+            )
     return sorted(commands.values(), key=lambda command: command.name)
 
 
@@ -69,9 +73,9 @@ def fill_in(body: str, typed: str) -> str:
         return typed if not number else words[number - 1] if number <= len(words) else ""
 
     pairs = {name: text for name, equals, text in (word.partition("=") for word in words) if equals}
-    filled = NAMED.sub(lambda match: pairs.get(match[1], match[0]), ARGUMENT.sub(value, body))
-    asked_for = ARGUMENT.search(body) or any(name in pairs for name in NAMED.findall(body))
-    return f"{filled}\n\n{typed}" if typed and not asked_for else filled
+    filled_body = NAMED.sub(lambda match: pairs.get(match[1], match[0]), ARGUMENT.sub(value, body))
+    has_placeholders = ARGUMENT.search(body) or any(name in pairs for name in NAMED.findall(body))
+    return f"{filled_body}\n\n{typed}" if typed and not has_placeholders else filled_body
 
 
 def commands_in(text: str) -> list[str]:

@@ -36,35 +36,35 @@ def read_markdown(path: Path) -> FrontMatter:
 
 def split_front_matter(text: str) -> FrontMatter:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next((at for at, line in enumerate(lines) if line.strip()), 0)
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
     if lines[first].rstrip() != "---":
         return FrontMatter({}, text.strip())
-    end = next((at for at in range(first + 1, len(lines)) if lines[at].rstrip() in ("---", "...")), None)
+    end = next((index for index in range(first + 1, len(lines)) if lines[index].rstrip() in ("---", "...")), None)
     if end is None:
         return FrontMatter({}, "\n".join(lines[first + 1 :]).strip(), ("---",))
-    values, strange = _read(lines[first + 1 : end])
-    return FrontMatter(values, "\n".join(lines[end + 1 :]).strip(), tuple(strange))
+    values, strange_lines = _read(lines[first + 1 : end])
+    return FrontMatter(values, "\n".join(lines[end + 1 :]).strip(), tuple(strange_lines))
 
 
 def _read(lines: list[str]) -> tuple[dict[str, str], list[str]]:
     values: dict[str, str] = {}
-    strange: list[str] = []
-    at = 0
-    while at < len(lines):
-        line = lines[at].rstrip()
-        at += 1
+    strange_lines: list[str] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index].rstrip()
+        index += 1
         if not line or line.lstrip().startswith("#"):
             continue
         match = KEY.match(line)
         if not match:
-            strange.append(line.strip())
+            strange_lines.append(line.strip())
             continue
-        below: list[str] = []
-        while at < len(lines) and _belongs(lines[at], match[2]):
-            below.append(lines[at].rstrip())
-            at += 1
-        values[match[1].lower()] = _value((match[2] or "").strip(), below)
-    return values, strange
+        lines_below: list[str] = []
+        while index < len(lines) and _belongs(lines[index], match[2]):
+            lines_below.append(lines[index].rstrip())
+            index += 1
+        values[match[1].lower()] = _value((match[2] or "").strip(), lines_below)
+    return values, strange_lines
 
 
 def _belongs(line: str, value: str | None) -> bool:
@@ -91,11 +91,11 @@ def _value(first: str, below: list[str]) -> str:
 def _unquoted(text: str) -> str:
     quote = text[:1]
     if quote in ('"', "'"):
-        closed = re.match(r'"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$|' + r"'((?:[^']|'')*)'(?:\s+#.*)?$", text, re.DOTALL)
-        if closed and closed[1] is not None:
-            return re.sub(r"\\(.)", lambda sign: ESCAPES.get(sign[1], sign[1]), closed[1])
-        if closed:
-            return closed[2].replace("''", "'")
+        closed_match = re.match(r'"((?:[^"\\]|\\.)*)"(?:\s+#.*)?$|' + r"'((?:[^']|'')*)'(?:\s+#.*)?$", text, re.DOTALL)
+        if closed_match and closed_match[1] is not None:
+            return re.sub(r"\\(.)", lambda sign: ESCAPES.get(sign[1], sign[1]), closed_match[1])
+        if closed_match:
+            return closed_match[2].replace("''", "'")
         return text.removeprefix(quote) if text.count(quote) == 1 else text
     return COMMENT.sub("", text).strip()
 

@@ -62,10 +62,10 @@ class Hook(NamedTuple):
     def program(self) -> BroughtProgram:
         """The hook as a program for which the user's agreement is needed, since the work folder brought it."""
         file = Path(self.source).relative_to(self.folder)
-        about = [f"if {self.condition}"] if self.condition else []
-        about += [f"timeout {self.seconds:g}", *([] if self.waits else ["async"])]
+        details = [f"if {self.condition}"] if self.condition else []
+        details += [f"timeout {self.seconds:g}", *([] if self.waits else ["async"])]
         command = self.command if self.arguments is None else json.dumps([self.command, *self.arguments])
-        return BroughtProgram(f"hook {self.event} {self.matcher} {file}", f"{command} ({', '.join(about)})")
+        return BroughtProgram(f"hook {self.event} {self.matcher} {file}", f"{command} ({', '.join(details)})")
 
     def digest(self) -> str:
         """Returns a digest that changes with the text and the place of a hook of the user's own."""
@@ -89,11 +89,11 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
     hooks = list(_hooks_of(settings.groups(), "", project, settings, problems))
     files = [(home / name, False) for name in HOME_HOOKS] if settings.others and home and home != project else []
     files += [(project / name, True) for name in PROJECT_HOOKS] if settings.others and trusted else []
-    for path, brought in files:
+    for path, is_brought in files:
         if path.is_file():
-            hooks += (hook._replace(brought=brought) for hook in _read(path, project, settings, problems))
-    alone = {(hook.event, hook.matcher, hook.shown): hook for hook in reversed(hooks)}
-    return FoundHooks(tuple(reversed(alone.values())), tuple(problems))
+            hooks += (hook._replace(brought=is_brought) for hook in _read(path, project, settings, problems))
+    hooks_by_key = {(hook.event, hook.matcher, hook.shown): hook for hook in reversed(hooks)}
+    return FoundHooks(tuple(reversed(hooks_by_key.values())), tuple(problems))
 
 
 def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phrase]) -> Iterator[Hook]:
@@ -102,9 +102,9 @@ def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phra
     except (OSError, ValueError) as problem:
         problems.append(say("hook.bad_file", file=str(path), reason=str(problem)))
         return
-    settled = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-    groups = settled.get("hooks")
-    if settled.get("disableAllHooks") is True or groups is None:
+    content_fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+    groups = content_fields.get("hooks")
+    if content_fields.get("disableAllHooks") is True or groups is None:
         return
     if not isinstance(groups, dict):
         problems.append(say("hook.bad_file", file=str(path), reason="hooks"))
@@ -115,16 +115,16 @@ def _read(path: Path, project: Path, settings: HookSettings, problems: list[Phra
 def _hooks_of(
     groups: Mapping[str, Any], source: str, project: Path, settings: HookSettings, problems: list[Phrase]
 ) -> Iterator[Hook]:
-    where = source or "[hooks]"
-    for event, listed in groups.items():
+    source_name = source or "[hooks]"
+    for event, event_groups in groups.items():
         if event not in EVENTS:
-            problems.append(say("hook.other_event", event=str(event)[:60], file=where))
+            problems.append(say("hook.other_event", event=str(event)[:60], file=source_name))
             continue
-        for group in _dicts(listed):
+        for group in _dicts(event_groups):
             for entry in _dicts(group.get("hooks")):
                 command, kind = entry.get("command"), entry.get("type", "command")
                 if kind != "command" or not isinstance(command, str) or not command.strip():
-                    problems.append(say("hook.other_kind", event=event, kind=str(kind)[:60], file=where))
+                    problems.append(say("hook.other_kind", event=event, kind=str(kind)[:60], file=source_name))
                     continue
                 arguments, seconds, matcher = entry.get("args"), entry.get("timeout"), group.get("matcher")
                 limit = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else settings.seconds
@@ -143,5 +143,5 @@ def _hooks_of(
 
 
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    listed = cast("list[Any]", value) if isinstance(value, list | tuple) else []
-    return [cast("dict[str, Any]", entry) for entry in listed if isinstance(entry, dict)]
+    values = cast("list[Any]", value) if isinstance(value, list | tuple) else []
+    return [cast("dict[str, Any]", entry) for entry in values if isinstance(entry, dict)]

@@ -54,7 +54,7 @@ def said_by(message: Message) -> str:
 
 
 def _entry(message: Message) -> dict[str, Any]:
-    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(message.at))
+    timestamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(message.at))
     if message.role == "assistant":
         content: list[dict[str, Any]] = [{"type": "text", "text": said_by(message)}]
     elif message.role == "tool":
@@ -63,7 +63,12 @@ def _entry(message: Message) -> dict[str, Any]:
         content = [{"type": "text", "text": message.text}]
     role = "assistant" if message.role == "assistant" else "user"
     kind = "system" if message.role == "system" else role
-    return {"type": kind, "timestamp": when, "uuid": message.message_id, "message": {"role": role, "content": content}}
+    return {
+        "type": kind,
+        "timestamp": timestamp,
+        "uuid": message.message_id,
+        "message": {"role": role, "content": content},
+    }
 
 
 MOST_PRINTED = 1_000_000
@@ -98,8 +103,10 @@ class HookReply(NamedTuple):
 
 def hook_environment(environment: Mapping[str, str], named: tuple[str, ...], folder: Path) -> dict[str, str]:
     """Returns the user's own environment, without what looks like a secret. Variables that are `named` stay."""
-    seen = {name: value for name, value in environment.items() if name in named or not looks_secret(name, value)}
-    return seen | dict.fromkeys(FOLDER_NAMES, str(folder))
+    visible_variables = {
+        name: value for name, value in environment.items() if name in named or not looks_secret(name, value)
+    }
+    return visible_variables | dict.fromkeys(FOLDER_NAMES, str(folder))
 
 
 def own_launch(hook: Hook, environment: Mapping[str, str]) -> Launch:
@@ -115,8 +122,8 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
     ended as well."""
     name = shorten(hook.shown, SHOWN)
     try:
-        about = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        printed = await collect(await launch(), about, hook.seconds, MOST_PRINTED)
+        input_json = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        printed = await collect(await launch(), input_json, hook.seconds, MOST_PRINTED)
     except TimeoutError:
         reply = HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
     except FloodError:
@@ -150,24 +157,24 @@ def read_reply(event: str, name: str, printed: Printed) -> HookReply:
 
 
 def _from_json(event: str, name: str, fields: dict[str, Any]) -> HookReply:
-    inner = as_table(fields.get("hookSpecificOutput"))
-    answer = as_table(inner.get("decision"))
-    wanted = inner.get("permissionDecision") or answer.get("behavior")
-    reason = inner.get("permissionDecisionReason") or answer.get("message")
-    if event not in DECIDING or wanted is None:
-        wanted, reason = fields.get("decision"), fields.get("reason")
-    decision = DECISIONS.get(str(wanted), "")
+    specific_output = as_table(fields.get("hookSpecificOutput"))
+    answer = as_table(specific_output.get("decision"))
+    wanted_decision = specific_output.get("permissionDecision") or answer.get("behavior")
+    reason = specific_output.get("permissionDecisionReason") or answer.get("message")
+    if event not in DECIDING or wanted_decision is None:
+        wanted_decision, reason = fields.get("decision"), fields.get("reason")
+    decision = DECISIONS.get(str(wanted_decision), "")
     if event not in DECIDING and decision != "deny":
         decision = ""
-    updated: Any = inner.get("updatedInput", answer.get("updatedInput"))
+    updated_input: Any = specific_output.get("updatedInput", answer.get("updatedInput"))
     stops = fields.get("continue") is False or answer.get("interrupt") is True
     return HookReply(
         decision,
         _text(reason) or (_text(fields.get("stopReason")) if stops else "") or (name if decision or stops else ""),
-        _text(inner.get("additionalContext")) or _text(fields.get("additionalContext")),
+        _text(specific_output.get("additionalContext")) or _text(fields.get("additionalContext")),
         _text(fields.get("systemMessage")),
-        as_table(updated) if isinstance(updated, dict) else None,
-        _output(inner.get("updatedToolOutput", inner.get("updatedMCPToolOutput"))),
+        as_table(updated_input) if isinstance(updated_input, dict) else None,
+        _output(specific_output.get("updatedToolOutput", specific_output.get("updatedMCPToolOutput"))),
         stops,
     )
 

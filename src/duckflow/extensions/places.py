@@ -49,32 +49,34 @@ def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -
     project's."""
     folders = [ExtensionFolder(home / name, True) for name in names] if home and home != project else []
     folders += [ExtensionFolder(project / name, False) for name in names] if project else []
-    return [place for place in folders if place.folder.is_dir()]
+    return [extension_folder for extension_folder in folders if extension_folder.folder.is_dir()]
 
 
 def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
     """Yields files near the top of a folder, sorted. Files with a secret name, or links to them, are left out: nobody
     is asked before these are read. What the project brings must lie beneath its folder `top`, with links followed."""
-    looked_at = 0
+    looked_at_count = 0
     real_top = Path(os.path.realpath(top))
-    waiting = [(place.folder, 0)]
-    while waiting:
-        folder, depth = waiting.pop(0)
+    pending_folders = [(place.folder, 0)]
+    while pending_folders:
+        folder, depth = pending_folders.pop(0)
         try:
             names = sorted(os.listdir(folder))
         except OSError:
             continue
         for name in names:
-            looked_at += 1
-            if looked_at > MOST_LOOKED_AT:
+            looked_at_count += 1
+            if looked_at_count > MOST_LOOKED_AT:
                 return
-            path, real = folder / name, Path(os.path.realpath(folder / name))
-            inside = real.is_relative_to(real_top)
-            if (not place.own and not inside) or secret_name(str(real.relative_to(real_top) if inside else real)):
+            path, real_path = folder / name, Path(os.path.realpath(folder / name))
+            is_inside = real_path.is_relative_to(real_top)
+            if (not place.own and not is_inside) or secret_name(
+                str(real_path.relative_to(real_top) if is_inside else real_path)
+            ):
                 continue
             if path.is_dir():
                 if depth < DEPTH and not name.startswith((".", "node_modules", "__pycache__")):
-                    waiting.append((path, depth + 1))
+                    pending_folders.append((path, depth + 1))
             elif path.is_file() and not secret_name(path.relative_to(place.folder).as_posix()):
                 yield path
 

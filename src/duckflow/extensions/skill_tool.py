@@ -53,14 +53,14 @@ class ReadSkill(Tool[SkillArgs]):
 
     async def run(self, args: SkillArgs) -> Done:
         skill = self._find(args.name)
-        wanted = args.file.strip()
+        wanted_file = args.file.strip()
         try:
-            text = self._file(skill, wanted) if wanted else self.text_of(skill)
+            text = self._file(skill, wanted_file) if wanted_file else self.text_of(skill)
         except OSError as problem:
-            raise ToolError(f"{wanted or 'SKILL.md'}: {problem.strerror or problem}") from None
-        if not wanted:
+            raise ToolError(f"{wanted_file or 'SKILL.md'}: {problem.strerror or problem}") from None
+        if not wanted_file:
             await self._grant(skill.name, skill.allowed)
-        return Done(text, say("skill.read", name=skill.name, what=wanted or skill.path.name))
+        return Done(text, say("skill.read", name=skill.name, what=wanted_file or skill.path.name))
 
     def text_of(self, skill: Skill) -> str:
         """Returns the skill's instructions, with the folder and the names of its files."""
@@ -74,10 +74,10 @@ class ReadSkill(Tool[SkillArgs]):
         return "\n".join([*lines, "", body])
 
     def _find(self, name: str) -> Skill:
-        known = {skill.name: skill for skill in self._skills()}
-        if skill := known.get(name.strip().lower().removeprefix("/")):
+        skills_by_name = {skill.name: skill for skill in self._skills()}
+        if skill := skills_by_name.get(name.strip().lower().removeprefix("/")):
             return skill
-        raise ToolError(f"There is no skill {name!r}. There are: {', '.join(known) or 'none'}")
+        raise ToolError(f"There is no skill {name!r}. There are: {', '.join(skills_by_name) or 'none'}")
 
     def _file(self, skill: Skill, name: str) -> str:
         path, top = (skill.folder / name).resolve(), skill.folder.resolve()

@@ -53,32 +53,32 @@ def find_skills(home: Path | None, project: Path | None) -> list[Skill]:
     """Returns the skills by name. Of two with one name the user's own counts, then the one found first. `project` is
     given once it is trusted."""
     skills: dict[str, Skill] = {}
-    for place in places_in(home, project, SKILL_PLACES):
-        for path in files_in(place, project or place.folder):
+    for skills_folder in places_in(home, project, SKILL_PLACES):
+        for path in files_in(skills_folder, project or skills_folder.folder):
             if path.name.lower() != SKILL_FILE or len(skills) >= MOST_SKILLS:
                 continue
-            skill = _read(path, place)
+            skill = _read(path, skills_folder)
             if skill.name not in skills:
                 skills[skill.name] = skill
             elif skills[skill.name].path.resolve() != path.resolve():
-                first = skills[skill.name]
+                first_skill = skills[skill.name]
                 warning = say("skill.twice", path=str(path))
-                skills[skill.name] = first._replace(warnings=(*first.warnings, warning))
+                skills[skill.name] = first_skill._replace(warnings=(*first_skill.warnings, warning))
     return sorted(skills.values(), key=lambda skill: skill.name)
 
 
 def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]:
     """Returns names with as much of their descriptions as fits into so many characters. If not all names fit, the last
     ones are left out."""
-    offered = [skill for skill in skills if skill.offered]
-    if not offered:
+    offered_skills = [skill for skill in skills if skill.offered]
+    if not offered_skills:
         return []
-    names = sum(len(skill.name) + 6 for skill in offered)
-    each = max(0, (budget - names) // len(offered))
+    names_length = sum(len(skill.name) + 6 for skill in offered_skills)
+    description_room = max(0, (budget - names_length) // len(offered_skills))
     entries: list[tuple[str, str]] = []
-    for skill in offered:
-        about = " ".join(skill.description.split())
-        entries.append((skill.name, shorten(about, each) if each >= 24 else ""))
+    for skill in offered_skills:
+        description = " ".join(skill.description.split())
+        entries.append((skill.name, shorten(description, description_room) if description_room >= 24 else ""))
         budget -= len(skill.name) + 6 + len(entries[-1][1])
         if budget < 0 and len(entries) > 1:
             entries.pop()
@@ -89,34 +89,34 @@ def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]
 def _read(path: Path, place: ExtensionFolder) -> Skill:
     warnings: list[Phrase] = []
     try:
-        head = read_markdown(path)
+        front_matter = read_markdown(path)
     except OSError as problem:
-        head = FrontMatter({}, "")
+        front_matter = FrontMatter({}, "")
         warnings.append(say("skill.unreadable", reason=problem.strerror or str(problem)))
-    stated, folder = head.values.get("name", ""), path.parent.name
-    name = _plain_name(stated or folder)
-    if head.strange:
-        warnings.append(say("skill.strange", line=shorten(head.strange[0], 80)))
-    if not stated:
+    stated_name, folder = front_matter.values.get("name", ""), path.parent.name
+    name = _plain_name(stated_name or folder)
+    if front_matter.strange:
+        warnings.append(say("skill.strange", line=shorten(front_matter.strange[0], 80)))
+    if not stated_name:
         warnings.append(say("skill.no_name", name=name))
-    elif name != stated:
-        warnings.append(say("skill.odd_name", given=shorten(stated, 80), name=name))
-    about = head.values.get("description", "")
-    if not about:
+    elif name != stated_name:
+        warnings.append(say("skill.odd_name", given=shorten(stated_name, 80), name=name))
+    description = front_matter.values.get("description", "")
+    if not description:
         warnings.append(say("skill.no_description"))
-        about = next((line.strip(" #") for line in head.body.split("\n") if line.strip(" #")), name)
-    if len(about) > LONGEST_DESCRIPTION:
+        description = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), name)
+    if len(description) > LONGEST_DESCRIPTION:
         warnings.append(say("skill.long", limit=LONGEST_DESCRIPTION))
-        about = shorten(about, LONGEST_DESCRIPTION)
+        description = shorten(description, LONGEST_DESCRIPTION)
     return Skill(
         name,
-        about,
+        description,
         path,
         place.own,
-        offered=not head.flag("disable-model-invocation", False),
-        typed=head.flag("user-invocable", True),
+        offered=not front_matter.flag("disable-model-invocation", False),
+        typed=front_matter.flag("user-invocable", True),
         warnings=tuple(warnings),
-        allowed=head.values.get("allowed-tools", ""),
+        allowed=front_matter.values.get("allowed-tools", ""),
     )
 
 

@@ -35,15 +35,15 @@ async def uncommitted(git: Git) -> ReviewedChange:
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
-    async with _staged_anew(git) as there:
-        diff, changed = await there.diff(head), await there.changed(head)
-    before = await _before(git, head, changed)
+    async with _staged_anew(git) as staged_git:
+        diff, changed_paths = await staged_git.diff(head), await staged_git.changed(head)
+    files_before = await _before(git, head, changed_paths)
     for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
-        made = f"diff --git a/{path} b/{path}\nnew file mode 100644"
+        new_file_diff = f"diff --git a/{path} b/{path}\nnew file mode 100644"
         if not secret_name(path):
-            made = await git.diff(made=path)
-        diff, before[path] = f"{diff}\n{made}".strip("\n"), None
-    return ReviewedChange(diff, before, "HEAD")
+            new_file_diff = await git.diff(made=path)
+        diff, files_before[path] = f"{diff}\n{new_file_diff}".strip("\n"), None
+    return ReviewedChange(diff, files_before, "HEAD")
 
 
 @asynccontextmanager
@@ -51,13 +51,17 @@ async def _staged_anew(git: Git) -> AsyncGenerator[Git]:
     """Yields git with an index that stages the same and knows nothing else of the files, so that all of them are
     compared. The repository's own index may call a changed file unchanged. Files that a sparse checkout leaves out stay
     left out."""
-    staged, tagged = await git("ls-files", "--stage", "-z"), await git.names("ls-files", "-t", "-z")
-    left_out = [line[2:] for line in tagged if line.startswith("S ") and not os.path.lexists(git.folder / line[2:])]
+    staged_entries, tagged_lines = await git("ls-files", "--stage", "-z"), await git.names("ls-files", "-t", "-z")
+    left_out_paths = [
+        line[2:] for line in tagged_lines if line.startswith("S ") and not os.path.lexists(git.folder / line[2:])
+    ]
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
-        there = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
-        await there("update-index", "-z", "--index-info", given=staged)
-        await there("update-index", "-z", "--skip-worktree", "--stdin", given="".join(f"{path}\0" for path in left_out))
-        yield there
+        staged_git = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
+        await staged_git("update-index", "-z", "--index-info", given=staged_entries)
+        await staged_git(
+            "update-index", "-z", "--skip-worktree", "--stdin", given="".join(f"{path}\0" for path in left_out_paths)
+        )
+        yield staged_git
 
 
 async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
@@ -72,22 +76,22 @@ async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
         start = await git("hash-object", "-t", "tree", "--stdin")
     if dots == "...":
         start = (await git("merge-base", start, end)).strip()
-    changed = await git.changed(start, end)
-    return ReviewedChange(await git.diff(start, end), await _before(git, start, changed), wanted), end
+    changed_paths = await git.changed(start, end)
+    return ReviewedChange(await git.diff(start, end), await _before(git, start, changed_paths), wanted), end
 
 
 async def _before(git: Git, start: str, changed: tuple[str, ...]) -> dict[str, bytes | None]:
     files = dict[str, bytes | None]()
     for path in changed:
-        old = await git.ends("cat-file", "blob", f"{start}:{path}")
-        files[path] = None if old.code else old.output.encode("utf-8", "surrogateescape")
+        old_blob = await git.ends("cat-file", "blob", f"{start}:{path}")
+        files[path] = None if old_blob.code else old_blob.output.encode("utf-8", "surrogateescape")
     return files
 
 
 async def lies_there(git: Git, end: str) -> bool:
     """Says whether the files in the folder are exactly those of the commit `end`."""
-    async with _staged_anew(git) as there:
-        return not await there.changed(end) and end == await git.commit_of("HEAD")
+    async with _staged_anew(git) as staged_git:
+        return not await staged_git.changed(end) and end == await git.commit_of("HEAD")
 
 
 @asynccontextmanager
@@ -97,9 +101,9 @@ async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
         folder = Path(top).resolve() / "tree"
         folder.mkdir()
         # It uses its own index. An archive would leave out files by the change's attributes, and refuse links.
-        there = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
-        await there("read-tree", end)
-        await there("checkout-index", "--all", f"--prefix={folder}/")
+        checkout_git = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
+        await checkout_git("read-tree", end)
+        await checkout_git("checkout-index", "--all", f"--prefix={folder}/")
         yield folder
 
 
@@ -110,32 +114,34 @@ async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, Reviewe
     if not paths:
         raise UsageError("review.no_diff")
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
-        git, before = Git(folder), Path(top) / "before"
-        applied = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
-        lies = folder if applied else Path(top) / "tree"
-        if not applied:
-            tracked = await git.names("ls-files", "-co", "--exclude-standard", "-z")
-            _copy(folder, lies, tracked)
-        _copy(lies, before, paths)
+        git, old_folder = Git(folder), Path(top) / "before"
+        is_applied = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
+        patched_folder = folder if is_applied else Path(top) / "tree"
+        if not is_applied:
+            tracked_paths = await git.names("ls-files", "-co", "--exclude-standard", "-z")
+            _copy(folder, patched_folder, tracked_paths)
+        _copy(patched_folder, old_folder, paths)
         try:
-            await Git(before if applied else lies)("apply", *(("--reverse",) if applied else ()), "-", given=diff)
+            await Git(old_folder if is_applied else patched_folder)(
+                "apply", *(("--reverse",) if is_applied else ()), "-", given=diff
+            )
         except GitFailed as problem:
             raise UsageError("review.no_fit") from problem
-        with closing(Workspace(before)) as old:
-            files = {path: _read(old, path) for path in paths}
-        yield lies.resolve(), ReviewedChange(diff, files, "-")
+        with closing(Workspace(old_folder)) as old_workspace:
+            files = {path: _read(old_workspace, path) for path in paths}
+        yield patched_folder.resolve(), ReviewedChange(diff, files, "-")
 
 
 def _copy(source: Path, target: Path, paths: tuple[str, ...]) -> None:
     """Copies files by handles, because an index and a diff may name any path, and links lead anywhere."""
     target.mkdir(parents=True, exist_ok=True)
-    with closing(Workspace(source)) as there, closing(Workspace(target)) as here:
+    with closing(Workspace(source)) as source_workspace, closing(Workspace(target)) as target_workspace:
         for path in paths:
-            if file := _opened(there, path):
-                here.make_folder(str(Path(path).parent))
-                with file, here.open(f"./{path}", write=True) as copied:
-                    shutil.copyfileobj(file, copied)
-                    os.fchmod(copied.fileno(), os.fstat(file.fileno()).st_mode & 0o777)
+            if file := _opened(source_workspace, path):
+                target_workspace.make_folder(str(Path(path).parent))
+                with file, target_workspace.open(f"./{path}", write=True) as copied_file:
+                    shutil.copyfileobj(file, copied_file)
+                    os.fchmod(copied_file.fileno(), os.fstat(file.fileno()).st_mode & 0o777)
 
 
 def _read(folder: Workspace, path: str) -> bytes | None:

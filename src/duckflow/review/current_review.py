@@ -29,21 +29,21 @@ async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFol
     """Returns a line for each changed definition: its place, and the places that use it, as far as found in time."""
     if not available():
         return ""
-    touched = [
+    touched_symbols = [
         symbol
         for path, lines in changed_lines(diff).items()
         if language_of(path)
         for symbol in _innermost(symbols_in(source_text(workspace, path), path), lines)
     ][:MOST_DEFINITIONS]
-    if not touched or await mapped().fresh(SECONDS) is None:
-        return "\n".join(_place(symbol) for symbol in touched)
+    if not touched_symbols or await mapped().fresh(SECONDS) is None:
+        return "\n".join(_place(symbol) for symbol in touched_symbols)
     rows, deadline = list[str](), time.monotonic() + SECONDS
-    for symbol in touched:
+    for symbol in touched_symbols:
         seconds = deadline - time.monotonic()
         uses = (await mapped().uses(symbol, seconds)).meaning("it") if seconds > 0 else []
         places = [f"{use.path}:{use.line}" for use in uses if use.role != "import"]
-        more = f", … ({len(places)})" if len(places) > MOST_USES else ""
-        rows.append(f"{_place(symbol)}{' <- ' if places else ''}{', '.join(places[:MOST_USES])}{more}")
+        more_note = f", … ({len(places)})" if len(places) > MOST_USES else ""
+        rows.append(f"{_place(symbol)}{' <- ' if places else ''}{', '.join(places[:MOST_USES])}{more_note}")
     return "\n".join(rows)
 
 
@@ -55,9 +55,9 @@ def _innermost(symbols: list[Symbol], lines: set[int]) -> list[Symbol]:
     """Returns the smallest definition around each changed line."""
     innermost = dict[Symbol, None]()
     for line in sorted(lines):
-        holding = [symbol for symbol in symbols if symbol.start <= line <= symbol.end]
-        if holding:
-            innermost[min(holding, key=lambda symbol: symbol.end - symbol.start)] = None
+        holding_symbols = [symbol for symbol in symbols if symbol.start <= line <= symbol.end]
+        if holding_symbols:
+            innermost[min(holding_symbols, key=lambda symbol: symbol.end - symbol.start)] = None
     return list(innermost)
 
 
@@ -112,7 +112,7 @@ class CurrentReview:
         self._emit(FindingMade(finding=finding.model_copy(update={"agent_id": agent_id})))
 
     def _withdraw(self, agent_id: str, place: str) -> bool:
-        stood = any(finding.place == place and finding.agent_id == agent_id for finding in self._state.findings)
-        if stood:
+        was_reported = any(finding.place == place and finding.agent_id == agent_id for finding in self._state.findings)
+        if was_reported:
             self._emit(FindingWithdrawn(agent_id=agent_id, place=place))
-        return stood
+        return was_reported

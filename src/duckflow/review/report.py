@@ -40,20 +40,20 @@ class WitnessRunner:
         if sandbox.kind != "bubblewrap":
             return witness
         folder = TrialFolder(sandbox, self.make_launch, self.settings)
-        own: Versions = {witness.path: witness.text.encode()} if witness.path else {}
-        code, output = await _run(folder, witness.command, own)
-        ran: dict[str, Any] = {"code": code, "output": output}
+        test_file: Versions = {witness.path: witness.text.encode()} if witness.path else {}
+        code, output = await _run(folder, witness.command, test_file)
+        run_fields: dict[str, Any] = {"code": code, "output": output}
         if not _judges(witness.command, code):
-            return witness.model_copy(update={**ran, "status": "broken"})
+            return witness.model_copy(update={**run_fields, "status": "broken"})
         if code == 0:
-            return witness.model_copy(update={**ran, "status": "passes"})
+            return witness.model_copy(update={**run_fields, "status": "passes"})
         if not before:
-            return witness.model_copy(update={**ran, "status": "fails_new"})
-        before_code, _ = await _run(folder, witness.command, {**before, **own})
+            return witness.model_copy(update={**run_fields, "status": "fails_new"})
+        before_code, _ = await _run(folder, witness.command, {**before, **test_file})
         # A run on the earlier code that was stopped counts as not passed there.
-        tried = before_code is None or _judges(witness.command, before_code)
-        status: WitnessStatus = "fails" if before_code == 0 else "fails_before_too" if tried else "fails_new"
-        return witness.model_copy(update={**ran, "status": status, "before_code": before_code})
+        was_judged = before_code is None or _judges(witness.command, before_code)
+        status: WitnessStatus = "fails" if before_code == 0 else "fails_before_too" if was_judged else "fails_new"
+        return witness.model_copy(update={**run_fields, "status": status, "before_code": before_code})
 
 
 async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[int | None, str]:
@@ -61,8 +61,8 @@ async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[i
     deadline = time.monotonic() + SECONDS
     try:
         async with folder.launch(command, versions) as launch:
-            left = max(1.0, deadline - time.monotonic())
-            printed = await collect(launch, seconds=left, most=MOST_PRINTED)
+            seconds_left = max(1.0, deadline - time.monotonic())
+            printed = await collect(launch, seconds=seconds_left, most=MOST_PRINTED)
     except (TimeoutError, OverrunError, FloodError) as problem:
         return None, type(problem).__name__
     except (DuckflowError, OSError) as problem:
@@ -105,8 +105,8 @@ def as_text(findings: Sequence[ReviewFinding], words: Words) -> str:
 def _witness_lines(witness: Witness, words: Words) -> list[str]:
     lines = [f"  $ {witness.command}"] + ([f"  ({witness.path})"] if witness.path else [])
     lines.append(f"  {words(f'review.witness.{witness.status}')}")
-    printed = witness.output.split("\n")[-SHOWN_OUTPUT:] if witness.shows else []
-    return lines + [f"  │ {line}" for line in printed if line.strip()]
+    printed_lines = witness.output.split("\n")[-SHOWN_OUTPUT:] if witness.shows else []
+    return lines + [f"  │ {line}" for line in printed_lines if line.strip()]
 
 
 def as_json(findings: Sequence[ReviewFinding], usage: Usage, outcome: str) -> str:
