@@ -121,17 +121,17 @@ class Fork(NamedTuple):
 
 def find_step(events: Iterable[tuple[int, Event]], wanted: int) -> Fork | None:
     """Returns the place before a step of the session, counted from 1."""
-    turn, steps, before, last = 0, 0, 0, 0
+    turn, steps, number_before, last_number = 0, 0, 0, 0
     for number, event in events:
         match event:
-            case TurnBegan() if before:
-                return Fork(before, turn, last)
+            case TurnBegan() if number_before:
+                return Fork(number_before, turn, last_number)
             case TurnBegan():
                 turn = event.turn
-            case LoopBegan() if not before:
+            case LoopBegan() if not number_before:
                 steps += 1
-                before = number - 1 if steps == wanted else 0
+                number_before = number - 1 if steps == wanted else 0
             case _:
                 pass
-        last = number
-    return Fork(before, turn, last) if before else None
+        last_number = number
+    return Fork(number_before, turn, last_number) if number_before else None

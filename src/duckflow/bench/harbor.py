@@ -142,17 +142,17 @@ class HarborAgent(BaseInstalledAgent):
     def populate_context_post_run(self, context: AgentContext) -> None:
         """Fills in the usage from the trajectory, which includes all agents and jobs."""
         try:
-            known = Trajectory.model_validate(json.loads((self.logs_dir / TRAJECTORY).read_text(encoding="utf-8")))
+            trajectory = Trajectory.model_validate(json.loads((self.logs_dir / TRAJECTORY).read_text(encoding="utf-8")))
         except (OSError, ValueError) as problem:
             self.logger.debug(f"no trajectory of Duckflow: {problem}")
             return
-        if final := known.final_metrics:
-            context.n_input_tokens = final.total_prompt_tokens
-            context.n_cache_tokens = final.total_cached_tokens
-            context.n_output_tokens = final.total_completion_tokens
-            context.cost_usd = final.total_cost_usd
-        turns = (known.extra or {}).get("turns", [])
-        context.metadata = {"outcome": turns[-1]["outcome"] if turns else "", "session": known.session_id}
+        if final_metrics := trajectory.final_metrics:
+            context.n_input_tokens = final_metrics.total_prompt_tokens
+            context.n_cache_tokens = final_metrics.total_cached_tokens
+            context.n_output_tokens = final_metrics.total_completion_tokens
+            context.cost_usd = final_metrics.total_cost_usd
+        turns = (trajectory.extra or {}).get("turns", [])
+        context.metadata = {"outcome": turns[-1]["outcome"] if turns else "", "session": trajectory.session_id}
 
 
 Duckflow = HarborAgent

@@ -55,8 +55,8 @@ class RecordedPast(NamedTuple):
 
 def read_past(events: Iterable[tuple[int, Event]]) -> RecordedPast:
     session, turn, step = "", 0, 0
-    running: dict[str, Action] = {}
-    done: list[RecordedDeed | TurnUndone] = []
+    running_actions: dict[str, Action] = {}
+    deeds: list[RecordedDeed | TurnUndone] = []
     for _, event in events:
         match event:
             case SessionOpened():
@@ -66,14 +66,14 @@ def read_past(events: Iterable[tuple[int, Event]]) -> RecordedPast:
             case LoopBegan():
                 step += 1
             case ActionStarted():
-                running[event.action.action_id] = event.action
-            case ActionFinished() if action := running.pop(event.result.action_id, None):
-                done.append(RecordedDeed(step, turn, event.job, action, event.result))
+                running_actions[event.action.action_id] = event.action
+            case ActionFinished() if action := running_actions.pop(event.result.action_id, None):
+                deeds.append(RecordedDeed(step, turn, event.job, action, event.result))
             case TurnUndone():
-                done.append(event)
+                deeds.append(event)
             case _:
                 pass
-    return RecordedPast(session, turn, tuple(done))
+    return RecordedPast(session, turn, tuple(deeds))
 
 
 def play(journal: Path, undo: Path, into: Path) -> Replayed:
@@ -88,11 +88,11 @@ def play(journal: Path, undo: Path, into: Path) -> Replayed:
     files = 0
     if undo.exists():
         with closing(Database(undo)) as database:
-            recorded = KeptFiles(database, past.session)
-            ends = recorded.at_the_end()
-            recorded.put(ends, into)
-            problems += [*recorded.contradictions(past), *recorded.differences(ends, into)]
-            files = len(ends)
+            session_files = KeptFiles(database, past.session)
+            final_facts = session_files.at_the_end()
+            session_files.put(final_facts, into)
+            problems += [*session_files.contradictions(past), *session_files.differences(final_facts, into)]
+            files = len(final_facts)
     return Replayed(past.session, past.turns, len(past.deeds), files, tuple(problems))
 
 
@@ -116,26 +116,28 @@ class KeptFiles:
 
     def before(self, turn: int) -> dict[str, Fact | None]:
         """Returns the files as the turn found them, including those that only later turns have changed."""
-        earlier = {
+        earlier_facts = {
             change.path: change.after for change, author in self._changes if author.turn < turn and not change.undone
         }
-        later = {change.path: change.before for change, author in reversed(self._changes) if author.turn >= turn}
-        return earlier | later
+        later_facts = {change.path: change.before for change, author in reversed(self._changes) if author.turn >= turn}
+        return earlier_facts | later_facts
 
     def put(self, facts: Facts, into: Path) -> None:
         """Writes files into a folder: it removes what stands in these places, then makes folders, then files, then
         links. So no link of the record is there while anything is written, and nothing is written through an older
         one."""
         root = into.resolve()
-        inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
-        for path in sorted(inside, reverse=True):
+        facts_inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
+        for path in sorted(facts_inside, reverse=True):
             with suppress(OSError):
-                _remove(into / path, root, inside[path])
-        for path, fact in sorted(inside.items(), key=lambda pair: ("folder", "file", "link").index(_kind(pair[1]))):
-            place = into / path
-            if fact and (place.parent if fact.kind != "folder" else place).resolve().is_relative_to(root):
+                _remove(into / path, root, facts_inside[path])
+        for path, fact in sorted(
+            facts_inside.items(), key=lambda pair: ("folder", "file", "link").index(_kind(pair[1]))
+        ):
+            target = into / path
+            if fact and (target.parent if fact.kind != "folder" else target).resolve().is_relative_to(root):
                 with suppress(OSError):
-                    self._make(place, fact)
+                    self._make(target, fact)
 
     def _make(self, place: Path, fact: Fact) -> None:
         (place if fact.kind == "folder" else place.parent).mkdir(parents=True, exist_ok=True)
@@ -162,9 +164,10 @@ class KeptFiles:
             for path in deed.result.changed
             if posixpath.normpath(f"/{deed.action.args.get('path', '')}").endswith(f"/{path}")
         }
-        standing = [(change, author) for change, author in self._changes if not change.undone]
+        standing_changes = [(change, author) for change, author in self._changes if not change.undone]
         for (author, path), change in {
-            (who.job or str(who.turn), change_of_file.path): change_of_file for change_of_file, who in standing
+            (author_of_change.job or str(author_of_change.turn), change_of_file.path): change_of_file
+            for change_of_file, author_of_change in standing_changes
         }.items():
             action = actions.get((author, path))
             if action and not self._holds(change, action):

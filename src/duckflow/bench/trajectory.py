@@ -51,19 +51,24 @@ class Track:
         self.extra.setdefault(name, []).append(value)
 
     def add(self, source: str, text: str, at: float, **other: Any) -> Step:
-        when = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
-        step: Step = {"step_id": len(self.steps) + 1, "timestamp": when, "source": source, "message": redacted(text)}
+        timestamp = datetime.fromtimestamp(at, UTC).isoformat().replace("+00:00", "Z")
+        step: Step = {
+            "step_id": len(self.steps) + 1,
+            "timestamp": timestamp,
+            "source": source,
+            "message": redacted(text),
+        }
         extra, self.extra = self.extra, {}
         self.steps.append(step | other | ({"extra": extra} if extra else {}))
         return self.steps[-1]
 
     def metrics(self) -> dict[str, Any]:
         """Returns what was used since the last step of the model, and in how many requests."""
-        used, self.usage = self.usage, Usage()
-        if not used.calls:
+        usage, self.usage = self.usage, Usage()
+        if not usage.calls:
             return {}
-        figures = used.model_dump(include={"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"})
-        return {"metrics": figures, "llm_call_count": used.calls}
+        figures = usage.model_dump(include={"prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd"})
+        return {"metrics": figures, "llm_call_count": usage.calls}
 
 
 class Trajectories:
@@ -82,18 +87,18 @@ class Trajectories:
         return self
 
     def document(self) -> dict[str, Any]:
-        main = self._tracks.pop("")
-        total = main.total
+        main_track = self._tracks.pop("")
+        total = main_track.total
         for track in self._tracks.values():
             total = total.plus(track.total)
-        whole = self._trajectory(main, total) | {"notes": NOTES}
+        trajectory = self._trajectory(main_track, total) | {"notes": NOTES}
         parts = [self._trajectory(track, track.total, name) for name, track in self._tracks.items() if track.steps]
-        return whole | ({"subagent_trajectories": parts} if parts else {})
+        return trajectory | ({"subagent_trajectories": parts} if parts else {})
 
     def _trajectory(self, track: Track, total: Usage, name: str = "") -> dict[str, Any]:
         if track.usage.calls:
             track.add("agent", NO_STEP, self._last_time(track), **track.metrics())
-        final = {
+        final_metrics = {
             "total_prompt_tokens": total.prompt_tokens,
             "total_completion_tokens": total.completion_tokens,
             "total_cached_tokens": total.cached_tokens,
@@ -102,38 +107,40 @@ class Trajectories:
             "extra": {"requests": total.calls},
         }
         agent = {"name": "duckflow", "version": __version__} | ({"model_name": self._model} if self._model else {})
-        known: dict[str, Any] = {"schema_version": SCHEMA, "session_id": self._session, "agent": agent}
-        known |= {"trajectory_id": name or self._session, "steps": track.steps, "final_metrics": final}
-        return known | ({"extra": track.about} if track.about else {})
+        trajectory: dict[str, Any] = {"schema_version": SCHEMA, "session_id": self._session, "agent": agent}
+        trajectory |= {"trajectory_id": name or self._session, "steps": track.steps, "final_metrics": final_metrics}
+        return trajectory | ({"extra": track.about} if track.about else {})
 
     def _last_time(self, track: Track) -> float:
         return datetime.fromisoformat(track.steps[-1]["timestamp"]).timestamp() if track.steps else 0.0
 
     def _hear(self, event: Event) -> None:
-        main = self._tracks[""]
+        main_track = self._tracks[""]
         match event:
             case SessionOpened():
                 self._session = event.session_id
-                main.about = {"folder": event.folder, "language": event.language}
+                main_track.about = {"folder": event.folder, "language": event.language}
             case ModelChosen():
                 self._model = event.model
             case UsageReported():
                 track = self._track(event.job)
                 track.usage, track.total = track.usage.plus(event.usage), track.total.plus(event.usage)
             case ThoughtKept():
-                main.thought = event.text
+                main_track.thought = event.text
             case VitalsChanged():
                 self._vitals = event.vitals.model_dump()
             case Intervened():
-                main.note("interventions", {"how": event.how, "severity": event.severity, "what": _keys(event.what)})
+                main_track.note(
+                    "interventions", {"how": event.how, "severity": event.severity, "what": _keys(event.what)}
+                )
             case ReplyRejected():
-                main.note("rejected", {"reason": redacted(event.reason), "attempt": event.attempt})
+                main_track.note("rejected", {"reason": redacted(event.reason), "attempt": event.attempt})
             case QuestionAsked():
                 self._ask(event)
             case QuestionClosed() if entry := self._questions.pop(event.question_id, None):
                 entry["answer"] = event.answer.choice if event.answer else ""
             case TurnEnded():
-                main.about.setdefault("turns", []).append({"turn": event.turn, "outcome": event.outcome})
+                main_track.about.setdefault("turns", []).append({"turn": event.turn, "outcome": event.outcome})
             case MessageAdded():
                 self._say(event.message)
             case ActionStarted():
@@ -141,8 +148,8 @@ class Trajectories:
             case ActionFinished():
                 _end(self._track(event.job), event)
             case AgentStarted():
-                about = {"kind": event.agent.kind, "task": redacted(event.agent.task)}
-                self._refer(event.agent.agent_id, about, event.at)
+                task_fields = {"kind": event.agent.kind, "task": redacted(event.agent.task)}
+                self._refer(event.agent.agent_id, task_fields, event.at)
             case JobStarted():
                 self._refer(event.job.job_id, {"kind": "job", "task": redacted(event.job.name)}, event.at)
             case AgentEnded():
@@ -173,11 +180,13 @@ class Trajectories:
                     track.add("system", message.text, message.at)
                     return
                 results = step.setdefault("observation", {"results": []})["results"]
-                known = next((result for result in results if result.get("source_call_id") == message.answers), None)
-                if known is None:
+                known_result = next(
+                    (result for result in results if result.get("source_call_id") == message.answers), None
+                )
+                if known_result is None:
                     results.append({"source_call_id": message.answers, "content": redacted(message.text)})
                 else:
-                    known["content"] = redacted(message.text)
+                    known_result["content"] = redacted(message.text)
             case _:
                 track.add(message.role, message.text, message.at)
 
@@ -202,13 +211,15 @@ class Trajectories:
         track.add("agent", message.text, message.at, **other, **({"model_name": self._model} if self._model else {}))
 
     def _refer(self, name: str, about: dict[str, Any], at: float) -> None:
-        main, track = self._tracks[""], self._track(name)
+        main_track, track = self._tracks[""], self._track(name)
         track.about |= about
         reference = [{"trajectory_id": name}]
-        step = next((earlier for earlier in reversed(main.steps) if earlier["source"] == "agent"), None)
-        caller = next((action_id for action_id in reversed(main.running) if step and action_id in _calls(step)), "")
+        step = next((earlier for earlier in reversed(main_track.steps) if earlier["source"] == "agent"), None)
+        caller = next(
+            (action_id for action_id in reversed(main_track.running) if step and action_id in _calls(step)), ""
+        )
         if step is None or not caller:
-            notice = main.add("system", f"{name} begins.", at)
+            notice = main_track.add("system", f"{name} begins.", at)
             notice["observation"] = {"results": [{"subagent_trajectory_ref": reference}]}
             return
         results = step.setdefault("observation", {"results": []})["results"]

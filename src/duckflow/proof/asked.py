@@ -68,67 +68,69 @@ class HunkGroup(NamedTuple):
 
 def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
     """Returns the hunks that are tied to nothing. Of a very large change it says nothing."""
-    asked = _words(record.request)
+    asked_words = _words(record.request)
     if JAPANESE.search(record.request) and not any(JAPANESE.search(call.why) for call in record.calls):
         # Reasons in another language than the request's cannot be compared with it.
         return []
-    signs = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
-    if len(hunks) > MOST_HUNKS or signs > MOST_SIGNS:
+    character_count = sum(len(change.before or b"") + len(change.after or b"") for change in changes)
+    if len(hunks) > MOST_HUNKS or character_count > MOST_SIGNS:
         return []
     groups = _groups(changes, hunks, record.calls)
     words, names = _rarity(changes, _words), _rarity(changes, _names)
-    weights = [sum(words(word) for word in asked & (group.words | group.reason)) for group in groups]
-    best = max(weights, default=0.0)
-    if not best:
+    weights = [sum(words(word) for word in asked_words & (group.words | group.reason)) for group in groups]
+    best_weight = max(weights, default=0.0)
+    if not best_weight:
         return []
-    unnamed = [group for group in groups if PurePosixPath(group.path).name not in record.request + record.failures]
-    loose = list[Hunk]()
-    for group in unnamed:
+    unnamed_groups = [
+        group for group in groups if PurePosixPath(group.path).name not in record.request + record.failures
+    ]
+    loose_hunks = list[Hunk]()
+    for group in unnamed_groups:
         ties = (weight * _tie(group, other, names) for other, weight in zip(groups, weights, strict=True))
-        if max(ties) < best * (ASKED if group.reason else ASKED_WITHOUT_REASON):
-            loose += group.hunks
-    return loose
+        if max(ties) < best_weight * (ASKED if group.reason else ASKED_WITHOUT_REASON):
+            loose_hunks += group.hunks
+    return loose_hunks
 
 
 def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
     """Says how closely two groups belong together, from 0 to 1."""
     if group is other:
         return 1.0
-    shared = sum(rarity(name) for name in group.names & other.names) / NAMES_OF_ONE_MATTER
-    reasons = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
-    near = NEIGHBOUR if _subject(group.path) == _subject(other.path) else 0.0
-    return max(min(1.0, shared), reasons, near)
+    name_tie = sum(rarity(name) for name in group.names & other.names) / NAMES_OF_ONE_MATTER
+    reason_tie = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
+    neighbour_tie = NEIGHBOUR if _subject(group.path) == _subject(other.path) else 0.0
+    return max(min(1.0, name_tie), reason_tie, neighbour_tie)
 
 
 def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Sequence[ChangingCall]) -> list[HunkGroup]:
     """Groups hunks by file and reason. A hunk that no call has written was made by a program, a hook or a formatter,
     for the reason of the call that ran it."""
     texts = {change.path: change.new if change.after is not None else change.old for change in changes}
-    grouped = dict[tuple[str, str], list[Hunk]]()
+    hunks_by_reason = dict[tuple[str, str], list[Hunk]]()
     for hunk in hunks:
         if reasons := _reasons(hunk, calls):
-            grouped.setdefault((hunk.path, "\n".join(reasons)), []).append(hunk)
+            hunks_by_reason.setdefault((hunk.path, "\n".join(reasons)), []).append(hunk)
     groups = list[HunkGroup]()
-    for (path, why), own in grouped.items():
-        text = "\n".join(line.text for hunk in own for line in hunk.changed())
-        around = {name for hunk in own for name in _around(hunk, texts[path].split("\n"))}
-        words = _words("\n".join((text, path, *around)))
-        names = frozenset(_names(text)) | around
-        groups.append(HunkGroup(path, own, words, names, _words(why)))
+    for (path, why), own_hunks in hunks_by_reason.items():
+        text = "\n".join(line.text for hunk in own_hunks for line in hunk.changed())
+        surrounding_names = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
+        words = _words("\n".join((text, path, *surrounding_names)))
+        names = frozenset(_names(text)) | surrounding_names
+        groups.append(HunkGroup(path, own_hunks, words, names, _words(why)))
     return groups
 
 
 def _reasons(hunk: Hunk, calls: Sequence[ChangingCall]) -> list[str]:
     lines = {text for line in hunk.changed() if (text := line.text.strip())}
-    own = [call for call in calls if hunk.path in call.paths]
-    wrote = [call.why for call in own if not lines.isdisjoint(map(str.strip, call.text.split("\n")))]
-    return wrote or [call.why for call in own if not lines]
+    own_calls = [call for call in calls if hunk.path in call.paths]
+    writing_reasons = [call.why for call in own_calls if not lines.isdisjoint(map(str.strip, call.text.split("\n")))]
+    return writing_reasons or [call.why for call in own_calls if not lines]
 
 
 def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:
     """Returns the names of the definitions that hold the changed lines, by indentation."""
-    changed = [line.new for line in hunk.changed() if line.new] or [hunk.new_start]
-    return {name for number in {changed[0], changed[-1]} for name in _holding(lines, number)}
+    changed_numbers = [line.new for line in hunk.changed() if line.new] or [hunk.new_start]
+    return {name for number in {changed_numbers[0], changed_numbers[-1]} for name in _holding(lines, number)}
 
 
 def _holding(lines: Sequence[str], number: int) -> Iterable[str]:
@@ -156,9 +158,9 @@ def _names(text: str) -> frozenset[str]:
 def _words(text: str) -> frozenset[str]:
     """Returns the words of a text as stems, also those inside names, and pairs of Japanese characters, without common
     words that say nothing about the subject."""
-    plain = {_stem(part) for part in PART.findall(text) if len(part) >= SHORTEST}
+    stems = {_stem(part) for part in PART.findall(text) if len(part) >= SHORTEST}
     pairs = {first + second for run in JAPANESE.findall(text) for first, second in pairwise(run)}
-    return frozenset((plain | pairs) - _common())
+    return frozenset((stems | pairs) - _common())
 
 
 @cache
@@ -168,9 +170,12 @@ def _common() -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
-    low = word.lower()
-    ending = next((suffix for suffix in ENDINGS if low.endswith(suffix) and len(low) - len(suffix) >= SHORTEST), "")
-    return low.removesuffix(ending) + ("y" if ending == "ies" else "")
+    lowered_word = word.lower()
+    ending = next(
+        (suffix for suffix in ENDINGS if lowered_word.endswith(suffix) and len(lowered_word) - len(suffix) >= SHORTEST),
+        "",
+    )
+    return lowered_word.removesuffix(ending) + ("y" if ending == "ies" else "")
 
 
 def _subject(path: str) -> str:

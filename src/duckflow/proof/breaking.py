@@ -28,9 +28,9 @@ class TestRuns:
 
     async def first(self, names: Iterable[str], lines: Mapping[str, set[int]]) -> list[TrialEnd]:
         """Runs the tests on the present code. How long that takes says how long they may take on other code."""
-        begun = time.monotonic()
+        began_at = time.monotonic()
         ends = await self.run(names, lines)
-        self.patience = FEW_SECONDS + PATIENCE * (time.monotonic() - begun)
+        self.patience = FEW_SECONDS + PATIENCE * (time.monotonic() - began_at)
         return ends
 
     async def run(
@@ -88,19 +88,21 @@ class BrokenCode:
         them, and adds those to `noticing` that have. A break with which no test can be loaded shows nothing, and does
         not count. With `by_crash`, an error of the broken code is enough for a test that asserts something."""
         tries = Counter[str]()
-        for place in breaks:
-            unnoticing = [name for name in reached if name not in noticing and tries[name] < most]
-            wanted = [name for name in unnoticing if (place.path, place.line) in reached[name]]
-            if not wanted:
+        for code_break in breaks:
+            unnoticing_tests = [name for name in reached if name not in noticing and tries[name] < most]
+            wanted_tests = [name for name in unnoticing_tests if (code_break.path, code_break.line) in reached[name]]
+            if not wanted_tests:
                 continue
-            self.tried.add(place)
-            ends = await self.runs.on_other(wanted, {place.path: broken(texts[place.path], place).encode()})
-            for name, own in by_test([end for end in ends if end.outcome != "broken"], wanted).items():
+            self.tried.add(code_break)
+            ends = await self.runs.on_other(
+                wanted_tests, {code_break.path: broken(texts[code_break.path], code_break).encode()}
+            )
+            for name, own_ends in by_test([end for end in ends if end.outcome != "broken"], wanted_tests).items():
                 tries[name] += 1
                 self.tries[name] += 1
-                self.missed[name] += all(end.outcome == "passed" for end in own)
-                self.crashed[name] += any(end.outcome == "failed" for end in own)
-                if any(notices(end, self.files[end.file]) for end in own) or (by_crash and self.fails(name)):
+                self.missed[name] += all(end.outcome == "passed" for end in own_ends)
+                self.crashed[name] += any(end.outcome == "failed" for end in own_ends)
+                if any(notices(end, self.files[end.file]) for end in own_ends) or (by_crash and self.fails(name)):
                     noticing.add(name)
 
     def fails(self, name: str) -> bool:
@@ -118,8 +120,8 @@ def by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[Tr
     """Returns how each test ended, with all its parameters. If its file could not be loaded, that is its end."""
     by_name = {name: list[TrialEnd]() for name in names}
     for end in ends:
-        ended = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]
-        for name in ended:
+        ended_names = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]
+        for name in ended_names:
             if name in by_name:
                 by_name[name].append(end)
-    return {name: own for name, own in by_name.items() if own}
+    return {name: own_ends for name, own_ends in by_name.items() if own_ends}

@@ -41,9 +41,9 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             functions |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno)
     breaks = list[Break]()
-    for place, node in enumerate(nodes):
+    for index, node in enumerate(nodes):
         kind, line = _kind(node), int(getattr(node, "lineno", 0))
-        breaks += [Break(path, line, kind, place, functions.get(line, 0))] if kind and line in lines else []
+        breaks += [Break(path, line, kind, index, functions.get(line, 0))] if kind and line in lines else []
     return breaks
 
 
@@ -52,21 +52,29 @@ def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool
     most of these tests run. Of equal ones a return comes first, then a condition; with `scattered`, conditions come
     first, from all over the code, and every other choice is a break of what a single test ran last, once in each
     function: that is the nearest to what the test looks at."""
-    picked, remaining = list[Break](), list(breaks)
-    tried = dict.fromkeys(reached, 0)
+    picked_breaks, remaining_breaks = list[Break](), list(breaks)
+    try_counts = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
-    while remaining and len(picked) < most:
-        latest = _latest(remaining, reached, tried, picked) if scattered and len(picked) % 2 == 0 else None
-        worth = [(_worth(candidate, reached, tried), rank(candidate), candidate) for candidate in remaining]
-        gain, _, best = max(worth)
-        if not gain and picked:
+    while remaining_breaks and len(picked_breaks) < most:
+        latest_break = (
+            _latest(remaining_breaks, reached, try_counts, picked_breaks)
+            if scattered and len(picked_breaks) % 2 == 0
+            else None
+        )
+        worth = [(_worth(candidate, reached, try_counts), rank(candidate), candidate) for candidate in remaining_breaks]
+        gain, _, best_break = max(worth)
+        if not gain and picked_breaks:
             break
-        best = latest or best
-        picked.append(best)
-        remaining = [candidate for candidate in remaining if (candidate.path, candidate.line) != (best.path, best.line)]
+        best_break = latest_break or best_break
+        picked_breaks.append(best_break)
+        remaining_breaks = [
+            candidate
+            for candidate in remaining_breaks
+            if (candidate.path, candidate.line) != (best_break.path, best_break.line)
+        ]
         for test, lines in reached.items():
-            tried[test] += (best.path, best.line) in lines
-    return picked
+            try_counts[test] += (best_break.path, best_break.line) in lines
+    return picked_breaks
 
 
 def _latest(

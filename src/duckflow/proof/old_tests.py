@@ -52,9 +52,11 @@ class OldTests(NamedTuple):
     def missing(self, passed: Collection[str]) -> tuple[str, ...]:
         """Returns the tests that a run of all tests should have passed and did not. `passed` holds names as runners
         report them."""
-        plain = [f".{name.partition('[')[0]}" for name in passed]
+        plain_names = [f".{name.partition('[')[0]}" for name in passed]
         places = [*((name, name) for name in self.watched), *self.moved]
-        unseen = (old for old, new in places if not any(reported.endswith(_tail(new)) for reported in plain))
+        unseen = (
+            old for old, new in places if not any(reported_name.endswith(_tail(new)) for reported_name in plain_names)
+        )
         return (*self.gone, *dict.fromkeys(unseen))
 
 
@@ -90,9 +92,9 @@ def old_tests(
 
 def _read_by_runner(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     old, new = tests_by_runner(change.path, change.old), tests_by_runner(change.path, change.new)
-    gone = tuple(f"{change.path}::{name}" for name in old if name not in new and name not in added)
+    gone_tests = tuple(f"{change.path}::{name}" for name in old if name not in new and name not in added)
     return OldTests(
-        gone, (), tuple(f"{change.path}::{name}" for name, text in old.items() if new.get(name, text) != text)
+        gone_tests, (), tuple(f"{change.path}::{name}" for name, text in old.items() if new.get(name, text) != text)
     )
 
 
@@ -111,30 +113,39 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     except UNREADABLE:
         return OldTests()
     old, new = tests_of(before), tests_of(after)
-    fresh = {name: ast.unparse(test) for name, test in new.items() if name not in old}
+    new_texts = {name: ast.unparse(test) for name, test in new.items() if name not in old}
     marks, old_marks = _marks(after), _marks(before)
-    around = _surroundings(before) != _surroundings(after)
-    gone, watched, altered, touched = list[str](), list[str](), list[str](), list[str]()
-    renamed, moved = list[tuple[str, str]](), list[tuple[str, str]]()
+    surroundings_changed = _surroundings(before) != _surroundings(after)
+    gone_tests, watched_tests, altered_tests, touched_tests = list[str](), list[str](), list[str](), list[str]()
+    renamed_tests, moved = list[tuple[str, str]](), list[tuple[str, str]]()
     for name, test in old.items():
-        full = f"{change.path}::{name}"
+        full_name = f"{change.path}::{name}"
         if name not in new:
-            if twin := _most_like(ast.unparse(test), fresh):
-                del fresh[twin]
-                renamed.append((full, f"{change.path}::{twin}"))
+            if twin := _most_like(ast.unparse(test), new_texts):
+                del new_texts[twin]
+                renamed_tests.append((full_name, f"{change.path}::{twin}"))
             elif place := added.get(name.rpartition("::")[2]):
-                moved.append((full, place))
+                moved.append((full_name, place))
             else:
-                gone.append(full)
+                gone_tests.append(full_name)
             continue
         changed = shape_of(test) != shape_of(new[name])
         if LEFT_OUT.search(marks[name]) and not LEFT_OUT.search(old_marks[name]):
-            gone.append(full)
-        elif (changed or around or marks[name] != old_marks[name]) and not LEFT_OUT.search(ast.unparse(test)):
-            watched.append(full)
-        altered += [full] if changed else []
-        touched += [full] if around and not changed else []
-    return OldTests(tuple(gone), tuple(watched), tuple(altered), tuple(touched), tuple(renamed), tuple(moved))
+            gone_tests.append(full_name)
+        elif (changed or surroundings_changed or marks[name] != old_marks[name]) and not LEFT_OUT.search(
+            ast.unparse(test)
+        ):
+            watched_tests.append(full_name)
+        altered_tests += [full_name] if changed else []
+        touched_tests += [full_name] if surroundings_changed and not changed else []
+    return OldTests(
+        tuple(gone_tests),
+        tuple(watched_tests),
+        tuple(altered_tests),
+        tuple(touched_tests),
+        tuple(renamed_tests),
+        tuple(moved),
+    )
 
 
 def _most_like(text: str, others: Mapping[str, str]) -> str:
@@ -149,8 +160,10 @@ def _marks(tree: ast.Module) -> dict[str, str]:
     marks = dict[str, str]()
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     for name, test in tests_of(tree).items():
-        around = [classes[part].decorator_list for part in name.split("::")[:-1] if part in classes]
-        marks[name] = " ".join(ast.unparse(mark) for group in (*around, test.decorator_list) for mark in group)
+        class_decorators = [classes[part].decorator_list for part in name.split("::")[:-1] if part in classes]
+        marks[name] = " ".join(
+            ast.unparse(mark) for group in (*class_decorators, test.decorator_list) for mark in group
+        )
     return marks
 
 
@@ -159,8 +172,8 @@ def _surroundings(tree: ast.Module) -> list[str]:
     tests = {id(test) for test in tests_of(tree).values()}
     holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
-    plain = [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
-    return [ast.dump(node) for node in plain if id(node) not in tests and not _only_text(node)]
+    plain_nodes = [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
+    return [ast.dump(node) for node in plain_nodes if id(node) not in tests and not _only_text(node)]
 
 
 def _only_text(node: ast.stmt) -> bool:
@@ -178,8 +191,8 @@ def _shared_names(change: FileVersions) -> set[str]:
     if tests_of(tree):
         return set()
     targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
-    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    return defined | {target.id for target in targets if isinstance(target, ast.Name)}
+    defined_names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    return defined_names | {target.id for target in targets if isinstance(target, ast.Name)}
 
 
 def _users(path: str, names: Collection[str], texts: Mapping[str, str]) -> list[str]:
@@ -213,16 +226,18 @@ class OldTestTrial:
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
-        now, suspects = {name: self.renamed.get(name, name) for name in names}, set(names)
+        current_names, suspects = {name: self.renamed.get(name, name) for name in names}, set(names)
         try:
-            if before := self._before(code=True):
-                _, red = await self._ends(folder, now.values(), before, deadline)
-                suspects = {name for name in suspects if now[name] not in red}
+            if versions_before := self._before(code=True):
+                _, red_tests = await self._ends(folder, current_names.values(), versions_before, deadline)
+                suspects = {name for name in suspects if current_names[name] not in red_tests}
             if suspects:
                 suspects &= (await self._ends(folder, suspects, self._before(code=False), deadline))[1]
             if suspects:
-                green, _ = await self._ends(folder, [now[name] for name in suspects], UNCHANGED, deadline)
-                suspects = {name for name in suspects if now[name] in green}
+                green_tests, _ = await self._ends(
+                    folder, [current_names[name] for name in suspects], UNCHANGED, deadline
+                )
+                suspects = {name for name in suspects if current_names[name] in green_tests}
             return suspects
         except (TimeoutError, OSError, DuckflowError, RecursionError, MemoryError):
             return None
@@ -232,12 +247,12 @@ class OldTestTrial:
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
-        old = {change.path: change.before for change in self.changes if change.path in paths}
-        before = {path: text for path, text in self._before(code=True).items() if path not in paths}
+        old_versions = {change.path: change.before for change in self.changes if change.path in paths}
+        versions_before = {path: text for path, text in self._before(code=True).items() if path not in paths}
         try:
-            if before and await folder.exit_code(self.command, before, deadline):
+            if versions_before and await folder.exit_code(self.command, versions_before, deadline):
                 return False
-            return await folder.exit_code(self.command, old, deadline) != 0
+            return await folder.exit_code(self.command, old_versions, deadline) != 0
         except (TimeoutError, OSError, DuckflowError):
             return None
 
@@ -259,15 +274,15 @@ class OldTestTrial:
             raise TimeoutError
         if runner := runner_of(self.command):
             by_name = {name.partition("::")[2]: name for name in names}
-            read = runner.read(await folder.printed(runner.command(self.command, by_name), versions, deadline))
-            passed, failed = ({by_name[name] for name in ended if name in by_name} for ended in read)
+            names_read = runner.read(await folder.printed(runner.command(self.command, by_name), versions, deadline))
+            passed, failed = ({by_name[name] for name in ended_names if name in by_name} for ended_names in names_read)
             return passed, failed
-        wanted = dict[str, set[str]]()
+        tests_by_file = dict[str, set[str]]()
         for name in names:
             path, _, test = name.partition("::")
-            wanted.setdefault(path, set()).add(test)
-        ends = await folder.run(self.command, wanted, {}, versions, seconds)
-        broken = {end.file for end in ends if end.outcome == "broken"}
+            tests_by_file.setdefault(path, set()).add(test)
+        ends = await folder.run(self.command, tests_by_file, {}, versions, seconds)
+        broken_files = {end.file for end in ends if end.outcome == "broken"}
         failed = {end.name for end in ends if end.outcome in ("failed", "begun")}
-        failed |= {name for name in names if name.partition("::")[0] in broken}
+        failed |= {name for name in names if name.partition("::")[0] in broken_files}
         return {end.name for end in ends if end.outcome == "passed"} - failed, failed

@@ -23,8 +23,8 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 def belongs_to_tests(path: str) -> bool:
     """Says whether a file is a test, or lies among tests, and so is not the code under test."""
-    pure = PurePosixPath(path)
-    return not TEST_FOLDERS.isdisjoint(pure.parts[:-1]) or TEST_FILE.fullmatch(pure.stem) is not None
+    pure_path = PurePosixPath(path)
+    return not TEST_FOLDERS.isdisjoint(pure_path.parts[:-1]) or TEST_FILE.fullmatch(pure_path.stem) is not None
 
 
 def is_code(path: str) -> bool:
@@ -69,15 +69,22 @@ def tests_in_question(before: str, after: str) -> FileTests:
 def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTests:
     shapes = {name: shape_of(test) for name, test in old.items()}
     bodies = {_body(name, test): name for name, test in old.items()}
-    changed = [name for name, test in new.items() if shape_of(test) != shapes.get(name)]
-    copied = {name: bodies[body] for name in changed if (body := _body(name, new[name])) in bodies}
-    renamed = {name for name, source in copied.items() if source not in new}
-    copies = tuple(name for name in copied if name not in renamed)
-    trivial = tuple(name for name in changed if name not in copied and _cannot_fail(new[name]))
-    tried = tuple(name for name in changed if name not in copied and name not in trivial)
+    changed_names = [name for name, test in new.items() if shape_of(test) != shapes.get(name)]
+    copy_sources = {name: bodies[body] for name in changed_names if (body := _body(name, new[name])) in bodies}
+    renamed_names = {name for name, source in copy_sources.items() if source not in new}
+    copies = tuple(name for name in copy_sources if name not in renamed_names)
+    trivial_names = tuple(name for name in changed_names if name not in copy_sources and _cannot_fail(new[name]))
+    tried_names = tuple(name for name in changed_names if name not in copy_sources and name not in trivial_names)
     lines = {name: frozenset(_asserting_lines(test)) for name, test in new.items()}
-    asserting, altered = frozenset[int]().union(*lines.values()), frozenset(changed).intersection(old)
-    return FileTests(tried, trivial, copies, asserting, altered, frozenset(name for name in lines if lines[name]))
+    asserting_lines, altered_names = frozenset[int]().union(*lines.values()), frozenset(changed_names).intersection(old)
+    return FileTests(
+        tried_names,
+        trivial_names,
+        copies,
+        asserting_lines,
+        altered_names,
+        frozenset(name for name in lines if lines[name]),
+    )
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
@@ -116,10 +123,10 @@ def _holds_tests(node: ast.ClassDef) -> bool:
 
 def shape_of(test: Function, named: bool = True) -> str:
     """Returns what a test does, without its comments and docstring."""
-    bare = copy.copy(test)
-    bare.body = [node for node in test.body if not _only_words(node)]
-    bare.name = test.name if named else ""
-    return ast.dump(bare)
+    bare_test = copy.copy(test)
+    bare_test.body = [node for node in test.body if not _only_words(node)]
+    bare_test.name = test.name if named else ""
+    return ast.dump(bare_test)
 
 
 def _body(name: str, test: Function) -> tuple[str, str]:
@@ -136,11 +143,11 @@ def _cannot_fail(test: Function) -> bool:
     """Says whether a test asserts something, but nothing that could be false. A test without assertions may still show
     that nothing is raised."""
     asserts = [node for node in ast.walk(test) if isinstance(node, ast.Assert)]
-    others = any(isinstance(node, ast.Call) and _asserts(node) for node in ast.walk(test))
-    if not asserts or others:
+    has_other_asserts = any(isinstance(node, ast.Call) and _asserts(node) for node in ast.walk(test))
+    if not asserts or has_other_asserts:
         return False
-    repeating = _repeating(test)
-    return all(node in repeating or _is_trivial(node.test) for node in asserts)
+    repeating_nodes = _repeating(test)
+    return all(node in repeating_nodes or _is_trivial(node.test) for node in asserts)
 
 
 def _repeating(test: Function) -> set[ast.AST]:
@@ -184,8 +191,8 @@ def _asserts(call: ast.Call) -> bool:
     if not ASSERTING.fullmatch(name):
         return False
     # assertEqual(x, x) and assertTrue(True) check nothing.
-    same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
-    return not same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
+    is_same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
+    return not is_same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
 
 
 def _asserting_lines(test: Function) -> Iterator[int]:

@@ -47,10 +47,10 @@ class NewName(NamedTuple):
 
 def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
     """Returns names that no changed file had before: a name that was only moved is not new."""
-    before = {word for change in changes for word in re.findall(r"\w+", change.old)}
-    written = [change for change in changes if change.after is not None and is_code(change.path)]
-    defined = [name for change in written for name in _defined(change.path, change.new)]
-    return [new for new in defined if new.name not in before and _may_be_told(new.name)]
+    words_before = {word for change in changes for word in re.findall(r"\w+", change.old)}
+    written_changes = [change for change in changes if change.after is not None and is_code(change.path)]
+    defined_names = [name for change in written_changes for name in _defined(change.path, change.new)]
+    return [new for new in defined_names if new.name not in words_before and _may_be_told(new.name)]
 
 
 def _may_be_told(name: str) -> bool:
@@ -85,36 +85,40 @@ def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, 
     without any mention are usual: they are reached in another way, such as a registry of subclasses or by the users of
     a library."""
     alarms = _unmentioned(names, texts)
-    usual = {path for path in {new.path for new in names if new.name in alarms} if _is_usual_in(path, names, texts)}
-    return tuple(new.name for new in names if new.name in alarms and new.path not in usual)
+    usual_paths = {
+        path for path in {new.path for new in names if new.name in alarms} if _is_usual_in(path, names, texts)
+    }
+    return tuple(new.name for new in names if new.name in alarms and new.path not in usual_paths)
 
 
 def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
     """Says whether names that were in this file before the change are often mentioned nowhere."""
     new = {name.name for name in names}
-    older = [name for name in _defined(path, texts.get(path, "")) if name.name not in new and _may_be_told(name.name)]
-    return len(_unmentioned(older, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older))
+    older_names = [
+        name for name in _defined(path, texts.get(path, "")) if name.name not in new and _may_be_told(name.name)
+    ]
+    return len(_unmentioned(older_names, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older_names))
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the names that no text mentions outside of their own definition. A name that begins like a piece of text
     that is put together with others, as `visit_` is, may be called by that."""
-    unmentioned = {new.name: new for new in names}
-    if not unmentioned:
+    unmentioned_names = {new.name: new for new in names}
+    if not unmentioned_names:
         return ()
-    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, unmentioned)) + r")\b")
-    prefixes = re.compile("|".join(rf"[\"'`]{re.escape(_prefix(name))}[{{\"'`%]" for name in unmentioned))
-    dynamic = set[str]()
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, unmentioned_names)) + r")\b")
+    prefixes = re.compile("|".join(rf"[\"'`]{re.escape(_prefix(name))}[{{\"'`%]" for name in unmentioned_names))
+    dynamic_prefixes = set[str]()
     for path, text in texts.items():
-        dynamic |= {match[1:-1] for match in prefixes.findall(text)}
+        dynamic_prefixes |= {match[1:-1] for match in prefixes.findall(text)}
         for number, line in enumerate(text.splitlines(), 1):
-            for name in set(pattern.findall(line)) & unmentioned.keys():
-                own = unmentioned[name]
-                if path != own.path or not own.first <= number <= own.last:
-                    del unmentioned[name]
-        if not unmentioned:
+            for name in set(pattern.findall(line)) & unmentioned_names.keys():
+                own_name = unmentioned_names[name]
+                if path != own_name.path or not own_name.first <= number <= own_name.last:
+                    del unmentioned_names[name]
+        if not unmentioned_names:
             return ()
-    return tuple(name for name in unmentioned if _prefix(name) not in dynamic)
+    return tuple(name for name in unmentioned_names if _prefix(name) not in dynamic_prefixes)
 
 
 def _prefix(name: str) -> str:

@@ -54,8 +54,8 @@ class KeptRule(BaseModel):
     @property
     def name(self) -> str:
         """Returns the name of its file, without the extension."""
-        about = self.pattern or self.command or f"{'-'.join(self.files)} {self.path}"
-        return (re.sub(r"[^A-Za-z0-9]+", "-", about).strip("-").lower() or "rule")[:60]
+        subject = self.pattern or self.command or f"{'-'.join(self.files)} {self.path}"
+        return (re.sub(r"[^A-Za-z0-9]+", "-", subject).strip("-").lower() or "rule")[:60]
 
     def text(self) -> str:
         """Returns the text of its file."""
@@ -71,8 +71,10 @@ class KeptRule(BaseModel):
         for change in changes:
             if not self.fits(change.path) or (change.after is None and not self.unchanged):
                 continue
-            elsewhere = self.path and change.before is None and not change.path.startswith(f"{self.path.strip('/')}/")
-            if self.unchanged or elsewhere:
+            is_elsewhere = (
+                self.path and change.before is None and not change.path.startswith(f"{self.path.strip('/')}/")
+            )
+            if self.unchanged or is_elsewhere:
                 yield change.path
             elif self.pattern:
                 yield from _added(self.pattern, change)
@@ -83,8 +85,8 @@ def _toml(value: str | bool | tuple[str, ...]) -> str:
         return "true" if value else "false"
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    plain = re.sub(r"[\x00-\x1f\x7f]+", " ", value)
-    return '"' + re.sub(r'[\\"]', r"\\\g<0>", plain) + '"'
+    plain_text = re.sub(r"[\x00-\x1f\x7f]+", " ", value)
+    return '"' + re.sub(r'[\\"]', r"\\\g<0>", plain_text) + '"'
 
 
 def _added(pattern: str, change: FileVersions) -> Iterator[str]:
@@ -93,10 +95,10 @@ def _added(pattern: str, change: FileVersions) -> Iterator[str]:
     if language is None or not available():
         return
     before, after = (_matches(pattern, text, language) for text in (change.old, change.new))
-    old = Counter(text for _, text in before)
+    old_counts = Counter(text for _, text in before)
     for line, text in after:
-        if old[text] > 0:
-            old[text] -= 1
+        if old_counts[text] > 0:
+            old_counts[text] -= 1
         else:
             yield f"{change.path}:{line}: {text}"
 
@@ -178,13 +180,15 @@ def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVe
             return KeptRule(words=words, command=parts["command"].strip())
         case _:
             name = parts["name"].strip("`'\"").removesuffix("()")
-            usable = len(name) <= LONGEST_PATTERN and re.fullmatch(NAME, name)
-            return _forbidden(name, words, changes) if usable else None
+            is_usable = len(name) <= LONGEST_PATTERN and re.fullmatch(NAME, name)
+            return _forbidden(name, words, changes) if is_usable else None
 
 
 def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
-    known = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
-    sources = [change for change in changes if language_of(change.path) and known.search(f"{change.old}\n{change.new}")]
+    name_pattern = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)")
+    sources = [
+        change for change in changes if language_of(change.path) and name_pattern.search(f"{change.old}\n{change.new}")
+    ]
     endings = {f"*.{change.path.rpartition('.')[2]}" for change in sources}
     if not endings and name.partition(".")[0] in PYTHON:
         endings = {"*.py"}

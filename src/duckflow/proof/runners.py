@@ -37,8 +37,8 @@ class TestRunner(NamedTuple):
     def tests_in_question(self, before: str, after: str) -> FileTests:
         """Returns the tests that a change of a file adds or alters. The text of a test reaches to the next test."""
         old, new = self.tests(before), self.tests(after)
-        changed = tuple(name for name, text in new.items() if old.get(name) != text)
-        return FileTests(changed, (), (), frozenset(), frozenset(changed).intersection(old))
+        changed_names = tuple(name for name, text in new.items() if old.get(name) != text)
+        return FileTests(changed_names, (), (), frozenset(), frozenset(changed_names).intersection(old))
 
     def tests(self, text: str) -> dict[str, str]:
         """Returns the tests of a file with their texts, by name."""
@@ -46,8 +46,8 @@ class TestRunner(NamedTuple):
 
     def _each(self, text: str) -> Iterator[tuple[str, str]]:
         definitions = list(self.defines.finditer(text))
-        for at, match in enumerate(definitions):
-            end = definitions[at + 1].start() if at + 1 < len(definitions) else len(text)
+        for index, match in enumerate(definitions):
+            end = definitions[index + 1].start() if index + 1 < len(definitions) else len(text)
             yield match["name"], " ".join(text[match.start() : end].split())
 
     def read(self, output: str) -> tuple[set[str], set[str]]:

@@ -44,8 +44,8 @@ class TestsInQuestion:
     def run_by(self, command: str) -> "TestsInQuestion":
         """Returns the tests that the command's runner runs."""
         runner = runner_of(command)
-        fitting = runner.files if runner else PYTHON
-        return replace(self, files={path: tests for path, tests in self.files.items() if fitting.fullmatch(path)})
+        fitting_files = runner.files if runner else PYTHON
+        return replace(self, files={path: tests for path, tests in self.files.items() if fitting_files.fullmatch(path)})
 
     def names(self, of: str) -> tuple[str, ...]:
         return tuple(f"{path}::{name}" for path, tests in self.files.items() for name in getattr(tests, of))
@@ -57,8 +57,8 @@ class TestsInQuestion:
 
     def lines(self) -> dict[str, set[int]]:
         """Returns the changed lines of code in Python, by file."""
-        python = [change for change in self.code if change.path.endswith(".py") and change.after is not None]
-        return {change.path: lines for change in python if (lines := _changed_lines(change.old, change.new))}
+        python_changes = [change for change in self.code if change.path.endswith(".py") and change.after is not None]
+        return {change.path: lines for change in python_changes if (lines := _changed_lines(change.old, change.new))}
 
     def _texts(self) -> tuple[list[str], list[str]]:
         paths = [change.path.rpartition("/")[2].removesuffix(".py") for change in self.code if change.before is None]
@@ -106,13 +106,13 @@ class RedGreenTrial:
 
     async def run(self, sandbox: Sandbox, make_launch: MakeLaunch) -> Proof:
         """Tries all tests, for as long as the settings allow."""
-        begun, every = time.monotonic(), self.questions.names("tried")
+        began_at, every_test = time.monotonic(), self.questions.names("tried")
         self.questions = self.questions.run_by(self.command)
-        if every and not self.questions.files:
-            return Proof(untold=every, why=say("proof.not_run"))
+        if every_test and not self.questions.files:
+            return Proof(untold=every_test, why=say("proof.not_run"))
         if self.questions.tests:
-            await self._try(sandbox, make_launch, begun + self.settings.seconds)
-        return self._proof(round(time.monotonic() - begun, 1))
+            await self._try(sandbox, make_launch, began_at + self.settings.seconds)
+        return self._proof(round(time.monotonic() - began_at, 1))
 
     async def _try(self, sandbox: Sandbox, make_launch: MakeLaunch, deadline: float) -> None:
         if sandbox.kind != "bubblewrap":
@@ -140,16 +140,16 @@ class RedGreenTrial:
 
     async def _on_both(self, folder: TrialFolder, runner: TestRunner, deadline: float) -> None:
         """Tries tests of another language than Python, with the change and without it."""
-        wanted = {name.partition("::")[2]: name for name in self.questions.names("tried")}
-        command = runner.command(self.command, wanted)
+        wanted_tests = {name.partition("::")[2]: name for name in self.questions.names("tried")}
+        command = runner.command(self.command, wanted_tests)
         green_now, _ = runner.read(await folder.printed(command, UNCHANGED, deadline))
-        if green_now.isdisjoint(wanted):
+        if green_now.isdisjoint(wanted_tests):
             self._why = say("proof.not_green")
             return
-        before = {change.path: change.before for change in self.questions.code}
-        green_before, red_before = runner.read(await folder.printed(command, before, deadline))
-        self._red |= {name for test, name in wanted.items() if test in green_now & red_before}
-        self._why = say("proof.passes_before" if green_before & wanted.keys() else "proof.no_before")
+        versions_before = {change.path: change.before for change in self.questions.code}
+        green_before, red_before = runner.read(await folder.printed(command, versions_before, deadline))
+        self._red |= {name for test, name in wanted_tests.items() if test in green_now & red_before}
+        self._why = say("proof.passes_before" if green_before & wanted_tests.keys() else "proof.no_before")
 
     async def _on_new(self, runs: TestRuns) -> None:
         """Runs the tests in the copy. They must pass here; only then does a failure on other code mean anything."""
@@ -165,22 +165,22 @@ class RedGreenTrial:
     async def _on_old(self, runs: TestRuns) -> None:
         """Runs the tests on the code before the change. If one of them never ends there, or ends the whole process, the
         others are run again without it. If there is no end at all, what they need cannot be loaded there."""
-        before, left = {change.path: change.before for change in self.questions.code}, set(self._reached)
-        while left:
-            ends = await runs.on_other(left, before, OLD_PATIENCE)
-            ended = by_test(ends, left)
-            for name, own in ended.items():
-                self._sort(name, own)
-            self._absent |= set() if ends else left
+        versions_before, tests_left = {change.path: change.before for change in self.questions.code}, set(self._reached)
+        while tests_left:
+            ends = await runs.on_other(tests_left, versions_before, OLD_PATIENCE)
+            ends_by_test = by_test(ends, tests_left)
+            for name, own_ends in ends_by_test.items():
+                self._sort(name, own_ends)
+            self._absent |= set() if ends else tests_left
             if not any(end.outcome == "begun" for end in ends):
                 return
-            left -= ended.keys()
+            tests_left -= ends_by_test.keys()
 
     def _sort(self, name: str, ends: Sequence[TrialEnd]) -> None:
         """Puts a test into one of three groups, by how it ended on the code before the change."""
-        files, added = self.questions.files, self.questions.added()
+        files, added_names = self.questions.files, self.questions.added()
         failures = [end for end in ends if end.outcome in ("failed", "broken")]
-        kinds = {failure_kind(end, files[end.file], added) for end in failures}
+        kinds = {failure_kind(end, files[end.file], added_names) for end in failures}
         if kinds & {"assertion", "error"} or any(end.outcome == "begun" for end in ends):
             self._red.add(name)
         elif "absent" in kinds:
@@ -194,34 +194,42 @@ class RedGreenTrial:
         # A test that runs none of the changed lines itself may do so in another process.
         lines, texts = self.questions.lines(), {change.path: change.new for change in self.questions.code}
         all_lines = dict.fromkeys((path, line) for path, numbers in lines.items() for line in sorted(numbers))
-        undecided = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
+        undecided_tests = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
         breaks = [candidate for path, numbers in lines.items() for candidate in breaks_of(path, texts[path], numbers)]
-        if undecided and breaks:
-            some = chosen(breaks, undecided, MANY * self.settings.mutants)
-            await code.find(self._noticing, some, texts, undecided, self.settings.mutants)
-        self._guarding |= {name for name in undecided if name not in self._noticing and code.fails(name)}
-        if doubtful := undecided.keys() - self._noticing - self._guarding:
-            await self._on_other_code(code, doubtful)
+        if undecided_tests and breaks:
+            some_breaks = chosen(breaks, undecided_tests, MANY * self.settings.mutants)
+            await code.find(self._noticing, some_breaks, texts, undecided_tests, self.settings.mutants)
+        self._guarding |= {name for name in undecided_tests if name not in self._noticing and code.fails(name)}
+        if doubtful_tests := undecided_tests.keys() - self._noticing - self._guarding:
+            await self._on_other_code(code, doubtful_tests)
 
     async def _on_other_code(self, code: BrokenCode, doubtful: Collection[str]) -> None:
         ends = await code.runs.run(doubtful, None)
         reached = {
-            name: dict.fromkeys(place for end in own for place in end.ran if is_code(place[0]))
-            for name, own in by_test(ends, doubtful).items()
+            name: dict.fromkeys(place for end in own_ends for place in end.ran if is_code(place[0]))
+            for name, own_ends in by_test(ends, doubtful).items()
         }
-        idle = {name for name in reached if not reached[name]}
+        idle_tests = {name for name in reached if not reached[name]}
         paths = {path for places in reached.values() for path, _ in places}
-        texts = await asyncio.to_thread(code.runs.folder.texts, paths.union(*map(self._imported, idle)))
-        for name in idle:
-            imported = self._imported(name)
-            reached[name] = {(path, line): None for path in imported for line in range(_length(texts.get(path, "")))}
-        lines = {path: {line for places in reached.values() for own, line in places if own == path} for path in texts}
-        every = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
-        breaks, most = [candidate for candidate in every if candidate not in code.tried], 2 * self.settings.mutants
-        some = chosen(breaks, reached, MANY * most, scattered=True)
-        await code.find(self._guarding, some, texts, reached, most, by_crash=True)
-        untried = {name for name in idle & self._green if self.questions.code and not code.tries[name]}
-        self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried
+        texts = await asyncio.to_thread(code.runs.folder.texts, paths.union(*map(self._imported, idle_tests)))
+        for name in idle_tests:
+            imported_paths = self._imported(name)
+            reached[name] = {
+                (path, line): None for path in imported_paths for line in range(_length(texts.get(path, "")))
+            }
+        lines = {
+            path: {line for places in reached.values() for reached_path, line in places if reached_path == path}
+            for path in texts
+        }
+        every_break = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
+        breaks, most = (
+            [candidate for candidate in every_break if candidate not in code.tried],
+            2 * self.settings.mutants,
+        )
+        some_breaks = chosen(breaks, reached, MANY * most, scattered=True)
+        await code.find(self._guarding, some_breaks, texts, reached, most, by_crash=True)
+        untried_tests = {name for name in idle_tests & self._green if self.questions.code and not code.tries[name]}
+        self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
     def _imported(self, name: str) -> frozenset[str]:
         """Returns the code that a test imports: where it runs none of it, it should have."""
@@ -231,23 +239,23 @@ class RedGreenTrial:
         """Makes the result. A test that passes without the change is hollow when it notices no break either. While no
         other test shows the change, such a test proves nothing even where it notices breaks."""
         questions = self.questions
-        static = {*questions.names("trivial"), *questions.names("copies")}
-        hollow = static | self._hollow
-        noticing, guarding = self._noticing & self._absent, self._noticing & self._green | self._guarding
-        known = {*self._red, *noticing, *guarding, *hollow}
-        if self._red or noticing:
+        static_tests = {*questions.names("trivial"), *questions.names("copies")}
+        hollow_tests = static_tests | self._hollow
+        noticing_tests, guarding_tests = self._noticing & self._absent, self._noticing & self._green | self._guarding
+        known_tests = {*self._red, *noticing_tests, *guarding_tests, *hollow_tests}
+        if self._red or noticing_tests:
             # A test that was only altered is not offered as new evidence.
-            hollow -= {*questions.names("altered")}
-        untold = [name for name in questions.names("tried") if name not in known]
-        left_out = any(name not in self._reached for name in untold)
-        why = self._why or (say("proof.not_green" if left_out else "proof.undecided") if untold else None)
+            hollow_tests -= {*questions.names("altered")}
+        untold_tests = [name for name in questions.names("tried") if name not in known_tests]
+        is_left_out = any(name not in self._reached for name in untold_tests)
+        why = self._why or (say("proof.not_green" if is_left_out else "proof.undecided") if untold_tests else None)
         return Proof(
             red=tuple(sorted(self._red)),
-            noticing=tuple(sorted(noticing)),
-            guarding=tuple(sorted(guarding)),
-            hollow=tuple(sorted(hollow)),
-            untold=tuple(untold),
-            why=why if untold or not known else None,
+            noticing=tuple(sorted(noticing_tests)),
+            guarding=tuple(sorted(guarding_tests)),
+            hollow=tuple(sorted(hollow_tests)),
+            untold=tuple(untold_tests),
+            why=why if untold_tests or not known_tests else None,
             seconds=seconds,
         )
 

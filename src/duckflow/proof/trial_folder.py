@@ -85,7 +85,7 @@ class TrialFolder:
         of the folder if `lines` is None. Raises an EndlessRun where that takes too long, and a DuckflowError where the
         folder cannot be copied."""
         deadline = time.monotonic() + seconds
-        async with self._copied(versions) as copied:
+        async with self._copied(versions) as trial_copy:
             seconds_left = deadline - time.monotonic()
             if seconds_left <= 0:
                 raise TimeoutError
@@ -97,22 +97,22 @@ class TrialFolder:
                 "seconds": seconds_left,
                 "place": str(INSIDE),
             }
-            copied.orders.write_text(json.dumps(orders), "utf-8")
-            launch = self._make_launch(copied.sandbox, in_trial(command, INSIDE))
-            confined = copied.sandbox.confine(launch, writes=False)
-            environment = confined.environment
-            confined.environment = {
+            trial_copy.orders.write_text(json.dumps(orders), "utf-8")
+            launch = self._make_launch(trial_copy.sandbox, in_trial(command, INSIDE))
+            confined_launch = trial_copy.sandbox.confine(launch, writes=False)
+            environment = confined_launch.environment
+            confined_launch.environment = {
                 **environment,
-                inside.VARIABLE: str(INSIDE / copied.orders.name),
+                inside.VARIABLE: str(INSIDE / trial_copy.orders.name),
                 "PYTEST_ADDOPTS": f"{environment.get('PYTEST_ADDOPTS', '')} -p {inside.MODULE}".strip(),
                 "PYTHONPATH": os.pathsep.join(filter(None, (str(INSIDE), environment.get("PYTHONPATH", "")))),
                 "PYTHONDONTWRITEBYTECODE": "1",
             }
             try:
-                await run(confined, ignore, ignore, seconds=seconds_left)
+                await run(confined_launch, ignore, ignore, seconds=seconds_left)
             except (TimeoutError, OverrunError) as problem:
-                raise EndlessRun(await asyncio.to_thread(_read, copied.report)) from problem
-            return await asyncio.to_thread(_read, copied.report)
+                raise EndlessRun(await asyncio.to_thread(_read, trial_copy.report)) from problem
+            return await asyncio.to_thread(_read, trial_copy.report)
 
     async def printed(self, command: str, versions: Versions, deadline: float) -> str:
         """Returns the output of the command in a copy. Raises a TimeoutError where that takes too long."""
@@ -139,57 +139,57 @@ class TrialFolder:
     @asynccontextmanager
     async def launch(self, command: str, versions: Versions) -> AsyncGenerator[Launch]:
         """Makes the launch of any other command that sees the copy in place of the folder."""
-        async with self._copied(versions) as copied:
-            yield copied.sandbox.confine(self._make_launch(copied.sandbox, command), writes=False)
+        async with self._copied(versions) as trial_copy:
+            yield trial_copy.sandbox.confine(self._make_launch(trial_copy.sandbox, command), writes=False)
 
     @asynccontextmanager
     async def _copied(self, versions: Versions) -> AsyncGenerator[TrialCopy]:
-        place = self._sandbox.paths.scratch.top / f"trial-{secrets.token_hex(8)}"
-        copy, own = place / "folder", place / "own"
-        for folder in (place, copy, own):
+        trial_folder = self._sandbox.paths.scratch.top / f"trial-{secrets.token_hex(8)}"
+        copy_folder, own_folder = trial_folder / "folder", trial_folder / "own"
+        for folder in (trial_folder, copy_folder, own_folder):
             folder.mkdir(mode=0o700)
-        report = os.open(own / "report", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        report = os.open(own_folder / "report", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
-            shutil.copyfile(inside.__file__, own / f"{inside.MODULE}.py")
-            shared = await asyncio.to_thread(self._fill, copy, versions)
+            shutil.copyfile(inside.__file__, own_folder / f"{inside.MODULE}.py")
+            shared_folders = await asyncio.to_thread(self._fill, copy_folder, versions)
             paths = replace(
                 self._sandbox.paths,
                 folder_writable=False,
-                stand_ins=((copy, self._folder), (own, INSIDE)),
-                readable=(*self._sandbox.paths.readable, *shared),
+                stand_ins=((copy_folder, self._folder), (own_folder, INSIDE)),
+                readable=(*self._sandbox.paths.readable, *shared_folders),
             )
-            yield TrialCopy(self._sandbox.reaching(paths), own / "orders.json", report)
+            yield TrialCopy(self._sandbox.reaching(paths), own_folder / "orders.json", report)
         finally:
             os.close(report)
             # The removal works by handles, so that a link in it is removed and not followed.
-            await asyncio.to_thread(shutil.rmtree, place, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, trial_folder, ignore_errors=True)
 
     def _fill(self, copy: Path, versions: Versions) -> list[Path]:
         """Copies the work folder, and returns the folders that are shared with it. Everything is opened by handle,
         because commands that still run can put links into the work folder."""
-        covered = {str(secret.path) for secret in self._sandbox.paths.covered().secrets}
+        secret_paths = {str(secret.path) for secret in self._sandbox.paths.covered().secrets}
         stems = {Path(path).stem for path in versions}
         files, size = 0, 0
-        shared, folders = list[Path](), [(self._folder, os.open(self._folder, READ_FOLDER))]
+        shared_folders, folders = list[Path](), [(self._folder, os.open(self._folder, READ_FOLDER))]
         try:
             while folders:
                 folder, handle = folders.pop()
                 target = copy / folder.relative_to(self._folder)
                 try:
                     for name in os.listdir(handle):
-                        path, about = folder / name, os.stat(name, dir_fd=handle, follow_symlinks=False)
-                        if str(path) in covered or (folder.name == COMPILED and name.partition(".")[0] in stems):
+                        path, file_stat = folder / name, os.stat(name, dir_fd=handle, follow_symlinks=False)
+                        if str(path) in secret_paths or (folder.name == COMPILED and name.partition(".")[0] in stems):
                             continue
-                        if stat.S_ISLNK(about.st_mode):
+                        if stat.S_ISLNK(file_stat.st_mode):
                             (target / name).symlink_to(os.readlink(name, dir_fd=handle))
-                        elif stat.S_ISDIR(about.st_mode):
+                        elif stat.S_ISDIR(file_stat.st_mode):
                             if name in SHARED or (path / "pyvenv.cfg").exists():
-                                shared.append(path)
+                                shared_folders.append(path)
                                 continue
                             folders.append((path, os.open(name, READ_FOLDER, dir_fd=handle)))
                             (target / name).mkdir()
-                        elif stat.S_ISREG(about.st_mode):
-                            files, size = files + 1, size + about.st_size
+                        elif stat.S_ISREG(file_stat.st_mode):
+                            files, size = files + 1, size + file_stat.st_size
                             if files > self._settings.copied_files or size > self._settings.copied_mb * MIB:
                                 raise DuckflowError("proof.too_large")
                             _copy(handle, name, target / name)
@@ -199,26 +199,26 @@ class TrialFolder:
             for _, handle in folders:
                 os.close(handle)
         _put(copy, versions)
-        return shared
+        return shared_folders
 
 
 def in_trial(command: str, place: Path) -> str:
     """Leaves out what a command does before its tests, and lets unittest run through Duckflow's own module."""
-    *before, last = command.split("&&")
-    preparations = [part for part in before if PREPARES.match(part)]
-    plain = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*preparations, last)))
-    return plain.replace("PYTHONPATH=", f"PYTHONPATH={place}{os.pathsep}")
+    *earlier_parts, last_part = command.split("&&")
+    preparations = [part for part in earlier_parts if PREPARES.match(part)]
+    trial_command = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*preparations, last_part)))
+    return trial_command.replace("PYTHONPATH=", f"PYTHONPATH={place}{os.pathsep}")
 
 
 def _copy(folder: int, name: str, target: Path) -> None:
     with contextlib.suppress(FileNotFoundError, PathRefused):
         source = open_regular(folder, name)
-        with os.fdopen(source, "rb") as file, target.open("xb") as copied:
-            shutil.copyfileobj(file, copied, MIB)
-            about = os.fstat(source)
-            os.fchmod(copied.fileno(), stat.S_IMODE(about.st_mode) & 0o777)
-            copied.flush()
-            os.utime(copied.fileno(), ns=(about.st_atime_ns, about.st_mtime_ns))
+        with os.fdopen(source, "rb") as file, target.open("xb") as copied_file:
+            shutil.copyfileobj(file, copied_file, MIB)
+            source_stat = os.fstat(source)
+            os.fchmod(copied_file.fileno(), stat.S_IMODE(source_stat.st_mode) & 0o777)
+            copied_file.flush()
+            os.utime(copied_file.fileno(), ns=(source_stat.st_atime_ns, source_stat.st_mtime_ns))
 
 
 def _put(copy: Path, versions: Versions) -> None:
@@ -240,5 +240,5 @@ def _read(report: int) -> list[TrialEnd]:
     for line in os.pread(report, LONGEST_REPORT, 0).split(b"\n", MOST_ENDS)[:MOST_ENDS]:
         with contextlib.suppress(ValueError):
             ends.append(adapter.validate_json(line))
-    ended = {(end.file, end.test) for end in ends if end.outcome != "begun"}
-    return [end for end in ends if end.outcome != "begun" or (end.file, end.test) not in ended]
+    ended_tests = {(end.file, end.test) for end in ends if end.outcome != "begun"}
+    return [end for end in ends if end.outcome != "begun" or (end.file, end.test) not in ended_tests]
