@@ -174,7 +174,9 @@ class Trajectories:
             case "assistant":
                 self._reply(track, message)
             case "tool":
-                step = next((earlier for earlier in reversed(track.steps) if earlier["source"] == "agent"), None)
+                step = next(
+                    (earlier_step for earlier_step in reversed(track.steps) if earlier_step["source"] == "agent"), None
+                )
                 if step is None or message.answers not in _calls(step):
                     # No step of the model asked for this result: it is material that was brought by itself.
                     track.add("system", message.text, message.at)
@@ -214,7 +216,9 @@ class Trajectories:
         main_track, track = self._tracks[""], self._track(name)
         track.about |= about
         reference = [{"trajectory_id": name}]
-        step = next((earlier for earlier in reversed(main_track.steps) if earlier["source"] == "agent"), None)
+        step = next(
+            (earlier_step for earlier_step in reversed(main_track.steps) if earlier_step["source"] == "agent"), None
+        )
         caller = next(
             (action_id for action_id in reversed(main_track.running) if step and action_id in _calls(step)), ""
         )
@@ -230,7 +234,7 @@ def _end(track: Track, event: ActionFinished) -> None:
     name = event.result.action_id
     if name in track.running:
         track.running.remove(name)
-    step = next((earlier for earlier in reversed(track.steps) if name in _calls(earlier)), None)
+    step = next((earlier_step for earlier_step in reversed(track.steps) if name in _calls(earlier_step)), None)
     if step is None:
         return
     [call] = [tool_call for tool_call in step["tool_calls"] if tool_call["tool_call_id"] == name]

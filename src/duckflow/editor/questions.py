@@ -169,21 +169,21 @@ class Asker:
         ]
         if self._wanted and not text.startswith("/"):
             wanted_answer = self._wanted.pop(0)
-            taken = await conversation.answer(wanted_answer.question.question_id, text, wanted_answer.choice)
+            taken_answer = await conversation.answer(wanted_answer.question.question_id, text, wanted_answer.choice)
         elif open_ids and conversation.reads_as(text) == "answer":
-            taken = await conversation.take(text)
+            taken_answer = await conversation.take(text)
         else:
             return False
-        if taken.meaning in ("unclear", "edit"):
-            told_text = "\n".join(map(self._words.phrase, taken.told)) or self._words("editor.new_text")
+        if taken_answer.meaning in ("unclear", "edit"):
+            told_text = "\n".join(map(self._words.phrase, taken_answer.told)) or self._words("editor.new_text")
             open_questions = {open_question.question_id: open_question for open_question in conversation.questions}
-            if question := open_questions.get(taken.question_id):
-                self._wanted.insert(0, Wanted(question, "edit" if taken.meaning == "edit" else "", told_text))
+            if question := open_questions.get(taken_answer.question_id):
+                self._wanted.insert(0, Wanted(question, "edit" if taken_answer.meaning == "edit" else "", told_text))
             self._say(told_text)
         elif self._wanted:
             self._say_wanted()
         self._tell_whether_wanted()
-        return taken.meaning != "closed"
+        return taken_answer.meaning != "closed"
 
     def closed(self, question_id: str) -> None:
         """Stops asking a question that was answered, here or elsewhere, or interrupted."""

@@ -132,9 +132,9 @@ def _name(uri: str, root: Path) -> str:
     if parts.scheme != "file":
         return uri
     path = Path(unquote(parts.path))
-    for top in (root, root.resolve()):
-        if path.is_relative_to(top):
-            return str(path.relative_to(top))
+    for root_folder in (root, root.resolve()):
+        if path.is_relative_to(root_folder):
+            return str(path.relative_to(root_folder))
     return str(path)
 
 

@@ -80,13 +80,13 @@ class ReadSkill(Tool[SkillArgs]):
         raise ToolError(f"There is no skill {name!r}. There are: {', '.join(skills_by_name) or 'none'}")
 
     def _file(self, skill: Skill, name: str) -> str:
-        path, top = (skill.folder / name).resolve(), skill.folder.resolve()
-        if path.is_relative_to(top) and secret_name(path.relative_to(top).as_posix()):
+        path, skill_folder = (skill.folder / name).resolve(), skill.folder.resolve()
+        if path.is_relative_to(skill_folder) and secret_name(path.relative_to(skill_folder).as_posix()):
             raise ToolError(
                 f"{name} looks like a secret, which {READ_SKILL} does not give. Where it lies in the work folder, "
                 "file_ops.read_file asks the user for it."
             )
-        if not path.is_relative_to(top) or not path.is_file():
+        if not path.is_relative_to(skill_folder) or not path.is_file():
             raise ToolError(
                 f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
             )

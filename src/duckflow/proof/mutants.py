@@ -89,8 +89,8 @@ def _latest(
         if (candidate.path, candidate.function) not in functions
     }
     for test in sorted(reached, key=lambda name: tried[name]):
-        if place := next((place for place in reached[test] if place in by_line), None):
-            return by_line[place]
+        if reached_line := next((reached_line for reached_line in reached[test] if reached_line in by_line), None):
+            return by_line[reached_line]
     return None
 
 

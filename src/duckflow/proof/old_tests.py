@@ -71,14 +71,14 @@ def old_tests(
 ) -> OldTests:
     """Returns the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now, and
     `left_out` says which of them the settings of the runner leave out since the change."""
-    result, added = OldTests(), dict[str, str]()
+    result, added_names = OldTests(), dict[str, str]()
     for change in changes:
         names, before = _names(change.path, change.new), _names(change.path, change.old)
-        added |= {bare: f"{change.path}::{name}" for bare, name in names.items() if bare not in before}
+        added_names |= {bare: f"{change.path}::{name}" for bare, name in names.items() if bare not in before}
     for change in changes:
         if change.before is None or not belongs_to_tests(change.path):
             continue
-        module = _read(change, added) if change.path.endswith(".py") else _read_by_runner(change, added)
+        module = _read(change, added_names) if change.path.endswith(".py") else _read_by_runner(change, added_names)
         if names := _shared_names(change):
             module = OldTests(touched=tuple(_users(change.path, names, texts_of())))
         result = result.joined(module)
@@ -275,14 +275,16 @@ class OldTestTrial:
         if runner := runner_of(self.command):
             by_name = {name.partition("::")[2]: name for name in names}
             names_read = runner.read(await folder.printed(runner.command(self.command, by_name), versions, deadline))
-            passed, failed = ({by_name[name] for name in ended_names if name in by_name} for ended_names in names_read)
-            return passed, failed
+            passed_names, failed_names = (
+                {by_name[name] for name in ended_names if name in by_name} for ended_names in names_read
+            )
+            return passed_names, failed_names
         tests_by_file = dict[str, set[str]]()
         for name in names:
             path, _, test = name.partition("::")
             tests_by_file.setdefault(path, set()).add(test)
         ends = await folder.run(self.command, tests_by_file, {}, versions, seconds)
         broken_files = {end.file for end in ends if end.outcome == "broken"}
-        failed = {end.name for end in ends if end.outcome in ("failed", "begun")}
-        failed |= {name for name in names if name.partition("::")[0] in broken_files}
-        return {end.name for end in ends if end.outcome == "passed"} - failed, failed
+        failed_names = {end.name for end in ends if end.outcome in ("failed", "begun")}
+        failed_names |= {name for name in names if name.partition("::")[0] in broken_files}
+        return {end.name for end in ends if end.outcome == "passed"} - failed_names, failed_names

@@ -98,7 +98,7 @@ def _imported(tree: ast.Module) -> frozenset[str]:
                 names |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
             case _:
                 pass
-    paths = (f"{top}{name.replace('.', '/')}" for name in names for top in ("", "src/"))
+    paths = (f"{folder}{name.replace('.', '/')}" for name in names for folder in ("", "src/"))
     return frozenset(f"{path}{end}" for path in paths for end in (".py", "/__init__.py"))
 
 

@@ -158,10 +158,13 @@ def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> KeptR
     """Returns the rule that a correction contains, if its words say something that can be checked. A forbidden name
     must occur in the last changes, or be one of Python's own: other words there do not mean code."""
     text = " ".join(words.split())
-    for spoken in languages_in(text, language):
+    for spoken_language in languages_in(text, language):
         for kind in ("unchanged", "path", "command", "forbidden"):
             match = next(
-                chain.from_iterable(pattern.finditer(text) for pattern in fitting(spoken, f"rules.{kind}", text)), None
+                chain.from_iterable(
+                    pattern.finditer(text) for pattern in fitting(spoken_language, f"rules.{kind}", text)
+                ),
+                None,
             )
             if match and (rule := _rule(kind, match.groupdict(""), text, changes)):
                 return rule

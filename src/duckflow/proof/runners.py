@@ -58,7 +58,7 @@ class TestRunner(NamedTuple):
             if end["end"] in PASSED and not end.groupdict().get("left"):
                 passed.add(name)
             elif end["end"] in FAILED and not any(
-                ABSENT.search(output, place.end(), place.end() + NEAR) for place in re.finditer(re.escape(name), output)
+                ABSENT.search(output, match.end(), match.end() + NEAR) for match in re.finditer(re.escape(name), output)
             ):
                 failed.add(name)
         return passed - failed, failed

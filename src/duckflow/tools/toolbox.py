@@ -197,7 +197,9 @@ class Toolbox:
         try:
             return tool.args.model_validate(present_args)
         except ValidationError as problem:
-            mistakes = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'args'}: {e['msg']}" for e in problem.errors())
+            mistakes = "; ".join(
+                f"{'.'.join(map(str, error['loc'])) or 'args'}: {error['msg']}" for error in problem.errors()
+            )
             known_names = ", ".join(tool.args.model_fields)
             raise ToolError(
                 f"bad args for {tool.operation}: {mistakes}. It takes: {known_names}",

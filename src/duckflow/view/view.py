@@ -112,8 +112,8 @@ class ReplyView:
 
     def say(self, number: int, event: ActionFinished, text: str) -> list[Item]:
         """Returns the text that was said to the user. The first text of a loop is the one that was streamed."""
-        again = self._said or bool(event.job) or not self._loop
-        name = f"text-{event.result.action_id}" if again else f"text-{self._loop}"
+        says_more = self._said or bool(event.job) or not self._loop
+        name = f"text-{event.result.action_id}" if says_more else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
         is_duck_call = event.result.operation == DUCK_CALL
         items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=is_duck_call)]

@@ -43,8 +43,8 @@ async def fleets(services: PageServices, request: Request) -> Any:
 
 async def diff(services: PageServices, request: Request) -> Any:
     """Returns the change that an attempt has made."""
-    place = request.query_params
-    text = await _fleets(services).diff(place.get("fleet", ""), place.get("task", ""), number_of(request, "attempt"))
+    query = request.query_params
+    text = await _fleets(services).diff(query.get("fleet", ""), query.get("task", ""), number_of(request, "attempt"))
     return {"diff": worded(text, services.words)}
 
 

@@ -100,7 +100,7 @@ class Pages:
             self._later = asyncio.get_running_loop().call_later(self._pause, self._flush)
 
     def _flush(self) -> None:
-        began = time.monotonic()
+        began_at = time.monotonic()
         if self._later:
             self._later.cancel()
             self._later = None
@@ -110,7 +110,7 @@ class Pages:
             if differences := changed_facts(facts_before, self._facts):
                 self._send({"number": 0, "items": [], "facts": differences})
         # A long reply or plan takes long to draw, so the next pause is longer.
-        self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began))
+        self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began_at))
 
     def _tell_passing(self) -> None:
         items = list(self._soon.values())

@@ -73,7 +73,7 @@ def replace(before: str, old: str, new: str, all: bool = False, whole_lines: boo
     if len(places) == 1 or (places and all):
         return _spliced(before, old, new, places)
     if places:
-        raise _ambiguous([before.count("\n", 0, place) + 1 for place in places])
+        raise _ambiguous([before.count("\n", 0, offset) + 1 for offset in places])
     return _replace_loosely(before, old, new, all)
 
 
@@ -99,10 +99,10 @@ def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
 def _spliced(text: str, old: str, new: str, places: list[int]) -> str:
     out: list[str] = []
     end = 0
-    for place in places:
-        if place >= end:
-            out += (text[end:place], new)
-            end = place + len(old)
+    for offset in places:
+        if offset >= end:
+            out += (text[end:offset], new)
+            end = offset + len(old)
     return "".join(out) + text[end:]
 
 
@@ -143,8 +143,8 @@ def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
     text = "".join(f"\n{line}" for line in (*lines, ""))
     places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
     numbers, number, end = list[int](), 0, 0
-    for place in places:
-        number, end = number + text.count("\n", end, place), place
+    for offset in places:
+        number, end = number + text.count("\n", end, offset), offset
         numbers.append(number)
     return numbers
 

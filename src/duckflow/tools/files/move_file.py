@@ -36,8 +36,8 @@ class MoveFile(FileTool[MoveArgs]):
         fingerprint = self._fingerprint(source)
         self.seen.previewed(source.path, fingerprint)
         old, new = shown(source.path), shown(target)
-        top = self.workspace.root_of(source.path)
-        secrets_inside = secrets_beneath(top, source.path) if source.kind == "folder" else []
+        root = self.workspace.root_of(source.path)
+        secrets_inside = secrets_beneath(root, source.path) if source.kind == "folder" else []
         secret_paths = [f"{source.path}/{path}" for path in secrets_inside]
         move_impacts = [FileImpact(path=shown(path), change="move") for path in (source.path, *secret_paths[:NAMED])]
         impacts = (*move_impacts, FileImpact(path=new, change="create"))

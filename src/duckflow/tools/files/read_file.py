@@ -43,13 +43,13 @@ class ReadFile(FileTool[ReadArgs]):
         name = shown(document.path)
         lines = document.lines
         wanted_range = _wanted(args, len(lines), name)
-        shown_lines, text, complete = self._cut(lines, wanted_range)
+        shown_lines, text, is_complete = self._cut(lines, wanted_range)
         outline = ""
         if shown_lines.stop < wanted_range.stop and (args.start_line, args.end_line) == (1, 0):
             outline = await asyncio.to_thread(_outline, document, self.settings.outline_characters)
         if outline:
-            shown_lines, text, complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
-        seen_numbers = range(shown_lines.start + 1, shown_lines.stop + 1) if complete else range(0)
+            shown_lines, text, is_complete = self._cut(lines, range(min(len(lines), self.settings.outlined_lines)))
+        seen_numbers = range(shown_lines.start + 1, shown_lines.stop + 1) if is_complete else range(0)
         self.seen.saw(document.path, document.digest, seen_numbers, len(lines))
         phrase = say("file.read", path=name, lines=len(shown_lines))
         if not lines:
@@ -84,11 +84,11 @@ class ReadFile(FileTool[ReadArgs]):
                 break
             room -= size
             out.append(lines[number])
-        complete = bool(out) or not wanted
-        if not complete:
+        is_complete = bool(out) or not wanted
+        if not is_complete:
             cut_line = lines[wanted.start][: self.settings.read_bytes // 4]
             out.append(f"{cut_line}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
-        return range(wanted.start, wanted.start + len(out)), "\n".join(out), complete
+        return range(wanted.start, wanted.start + len(out)), "\n".join(out), is_complete
 
 
 def _wanted(args: ReadArgs, total: int, name: str) -> range:

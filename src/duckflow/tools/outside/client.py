@@ -162,8 +162,8 @@ class Client:
             except RpcError as problem:
                 if problem.code != GONE:
                     return
-            steady = asyncio.get_running_loop().time() - began_at > LONGEST_WAIT
-            wait = FIRST_WAIT if steady else min(wait * 2, LONGEST_WAIT)
+            was_steady = asyncio.get_running_loop().time() - began_at > LONGEST_WAIT
+            wait = FIRST_WAIT if was_steady else min(wait * 2, LONGEST_WAIT)
             await asyncio.sleep(wait)
             for kind in kinds:
                 self._changed(kind)

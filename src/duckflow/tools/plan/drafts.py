@@ -139,7 +139,9 @@ def read_draft(reply: Any, kind: type[D]) -> D:
     try:
         return kind.model_validate(value)
     except ValidationError as problem:
-        mistakes = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'reply'}: {e['msg']}" for e in problem.errors()[:6])
+        mistakes = "; ".join(
+            f"{'.'.join(map(str, error['loc'])) or 'reply'}: {error['msg']}" for error in problem.errors()[:6]
+        )
         raise ReplyUnusable(f"the JSON does not fit: {mistakes}") from None
 
 

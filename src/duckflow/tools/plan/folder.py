@@ -44,9 +44,9 @@ class WorkFolder:
         return True
 
     def changed_since(self, at: float) -> bool:
-        is_ignored, top = ignored_in(self._workspace), self._workspace.stat(".")
+        is_ignored, folder_entry = ignored_in(self._workspace), self._workspace.stat(".")
         entries = self._workspace.walk(enter=lambda folder: not is_ignored(folder))
-        return any(entry.modified > at - TICK and not is_ignored(entry) for entry in (top, *entries))
+        return any(entry.modified > at - TICK and not is_ignored(entry) for entry in (folder_entry, *entries))
 
     def has_content(self, path: str) -> bool:
         try:

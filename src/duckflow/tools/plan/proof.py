@@ -40,8 +40,12 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     own_evidence = [thing for thing in state.evidence if _is_own(thing, step, files or state.files_changed, folder)]
     if own_evidence:
         return own_evidence[-1].text if own_evidence[-1].ok else ""
-    runs = any(task.effect == "run" for task in step.tasks)
-    return "" if step.success.strip() or runs or not files or not all(map(folder.has_content, files)) else _there(files)
+    runs_commands = any(task.effect == "run" for task in step.tasks)
+    return (
+        ""
+        if step.success.strip() or runs_commands or not files or not all(map(folder.has_content, files))
+        else _there(files)
+    )
 
 
 def lacking(state: AgentState, step: Step, folder: Folder) -> str:

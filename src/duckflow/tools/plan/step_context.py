@@ -291,8 +291,8 @@ def left_behind(plan: Plan, step: Step) -> str:
     files and its evidence."""
     done_steps = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
     needed_steps = [other for other in done_steps if other.step_id in step.depends_on]
-    order = dict.fromkeys(other.step_id for other in [*needed_steps, *reversed(done_steps)])
-    chosen_ids = set(list(order)[:STEPS_TOLD])
+    ordered_ids = dict.fromkeys(other.step_id for other in [*needed_steps, *reversed(done_steps)])
+    chosen_ids = set(list(ordered_ids)[:STEPS_TOLD])
     return "; ".join(_left_by(other) for other in done_steps if other.step_id in chosen_ids)
 
 

@@ -56,10 +56,10 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
     """Marks a passing run as proving nothing where files that decide how it ends were changed in the same turn, or
     where tests that failed before are no longer run."""
     assert result.check
-    runs = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
+    test_counts = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
     changed_paths = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}
     paths, text_of = sorted(changed_paths.union(result.changed)), partial(text_in, Path(state.folder))
-    deciding_paths = await asyncio.to_thread(deciding_files, result.check, max(runs, default=0), paths, text_of)
+    deciding_paths = await asyncio.to_thread(deciding_files, result.check, max(test_counts, default=0), paths, text_of)
     left_out_tests = left_out_of(state.check_runs, result.check, state.turn) if state.changed_in_turn else ()
     if not deciding_paths and not left_out_tests:
         return result
@@ -72,8 +72,8 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
 def deciding_files(report: CheckReport, before: int, changed: Iterable[str], text_of: TextOf) -> list[str]:
     """Returns the changed files that can decide how this run ends. `before` is the number of tests in the last run. If
     fewer run now, no change of the settings is harmless. `text_of` reads a file of the work folder."""
-    words, fewer = report.check.split(), report.tests < before
-    return [path for path in changed if _decides(words, path, text_of) or (fewer and _name(path) in SETTINGS)]
+    words, ran_fewer = report.check.split(), report.tests < before
+    return [path for path in changed if _decides(words, path, text_of) or (ran_fewer and _name(path) in SETTINGS)]
 
 
 def _name(path: str) -> str:

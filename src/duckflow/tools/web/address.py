@@ -68,7 +68,7 @@ class WebAddress(NamedTuple):
 def read_address(url: str) -> WebAddress:
     """Reads an address that the model or a redirect gave. An address that could be read in two ways is refused."""
     url = url.strip()
-    if len(url) > LONGEST or any(sign.isspace() or not sign.isprintable() or sign == "\\" for sign in url):
+    if len(url) > LONGEST or any(char.isspace() or not char.isprintable() or char == "\\" for char in url):
         raise _bad(url, "it is too long, or has spaces, backslashes or control characters in it")
     try:
         parts = urlsplit(url if "://" in url else f"https://{url}")

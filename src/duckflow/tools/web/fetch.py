@@ -89,6 +89,6 @@ class FetchPage(WebTool[FetchArgs]):
         return self._told(page.address, title, text)
 
     def _told(self, address: WebAddress, title: str, text: str) -> tuple[str, list[str]]:
-        text = "".join(sign for sign in text if sign.isprintable() or sign in "\n\t")
+        text = "".join(char for char in text if char.isprintable() or char in "\n\t")
         head = address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
         return head, cut_pages(text.strip() or "(no text)", self._settings.page_characters)

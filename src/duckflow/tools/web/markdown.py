@@ -162,9 +162,9 @@ class _Writer:
             parts = self.blocks(item.children if item.tag == "li" else [item])
             if not parts:
                 continue
-            sign = f"{number}. " if element.tag == "ol" else "- "
+            marker = f"{number}. " if element.tag == "ol" else "- "
             number += 1
-            items.append(_item(sign, parts[0], parts[1:]))
+            items.append(_item(marker, parts[0], parts[1:]))
         return "\n".join(items)
 
     def _terms(self, element: Element) -> Iterator[str]:

@@ -108,4 +108,4 @@ def _line(value: Any) -> str:
     import re
 
     text = html.unescape(re.sub(r"</?\w+[^>]*>", "", str(value or "")))
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())[:LONGEST_RESULT]
+    return " ".join("".join(char if char.isprintable() else " " for char in text).split())[:LONGEST_RESULT]
