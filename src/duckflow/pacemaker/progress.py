@@ -222,6 +222,9 @@ class TurnProgress:
             # An agent's report is the model's own text. Progress of the agent was counted when it was made.
             return NOTHING
         measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
+        if elsewhere and not self._changed:
+            # Nothing was changed and the command has nothing to do with the request, so another outcome is no progress.
+            measured = NOTHING
         # The command put other versions of files in place, as a bisection does, so its outcome is new.
         moved = brought and not elsewhere
         gains = [measured]
