@@ -78,13 +78,13 @@ class Bodies:
         """Returns the complete text. A text with a mistake that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
         history, model = await self._thinker.history(state, actor), await self._connection.ready()
-        current = tool.standing(action.args)
-        moment = BodyMoment(model.form.for_texts(), model.profile, current, _purpose(state, actor))
+        current_text = tool.standing(action.args)
+        moment = BodyMoment(model.form.for_texts(), model.profile, current_text, _purpose(state, actor))
         prompt = self._compiler.body(state, history, action, tool.body, moment)
         if tool.body == EDITS:
             return await self._whole(prompt, EDITS)
-        text = await self._sound(prompt, path, current)
-        self._last = Written(path, prompt, text, current)
+        text = await self._sound(prompt, path, current_text)
+        self._last = Written(path, prompt, text, current_text)
         return text
 
     async def _sound(self, prompt: tuple[PromptMessage, ...], path: str, current: str) -> str:
@@ -99,10 +99,10 @@ class Bodies:
         self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
         request = self._compiler.mend(self._session.state.language, f"```\n{written.text}```", path, fault)
         try:
-            mended = await self._whole((*written.prompt, *request), path)
+            mended_text = await self._whole((*written.prompt, *request), path)
         except DuckflowError:
             return ""
-        return "" if fault_in(path, mended, written.current) else mended
+        return "" if fault_in(path, mended_text, written.current) else mended_text
 
     def last_for(self, path: str) -> Written | None:
         """Returns the text that was written last, if it was for this file."""
@@ -135,8 +135,8 @@ class Bodies:
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
         """Returns one plain reply of at most `most` tokens. `kind` is `edits` or the name of the file."""
         room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
-        shown = RepetitionGuard if is_code(kind) else NotShown
-        return await self._connection.call(Request(prompt, max_tokens=room), shown, "body")
+        guard = RepetitionGuard if is_code(kind) else NotShown
+        return await self._connection.call(Request(prompt, max_tokens=room), guard, "body")
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:

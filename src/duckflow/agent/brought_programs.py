@@ -70,20 +70,20 @@ class BroughtPrograms:
         """Asks one question about all programs, and says whether the user agreed. The copy is made before the question,
         so that nothing that changes meanwhile is agreed to."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
-        least = await self._least()
+        least_rights = await self._least()
         lines = [*details, *self._differences(programs, vanished), say("brought.from_copy")]
-        lines.append(say("brought.outside_only" if least else "brought.in_sandbox"))
+        lines.append(say("brought.outside_only" if least_rights else "brought.in_sandbox"))
         if copy.left_out:
             names = ", ".join(map(shown, copy.left_out[:MOST_NAMED]))
             lines.append(say("brought.left_out", files=names, count=len(copy.left_out)))
-        offered = ("trust", "no") if least else ("trust", "more", "no")
-        choices = tuple(Choice(key=key, label=say(f"brought.choice.{key}")) for key in offered)
+        offered_keys = ("trust", "no") if least_rights else ("trust", "more", "no")
+        choices = tuple(Choice(key=key, label=say(f"brought.choice.{key}")) for key in offered_keys)
         answer = await self._ask(Question(kind="choice", title=title, details=tuple(lines), choices=choices))
         if answer.choice not in ("trust", "more"):
             return False
-        rights = dict.fromkeys(programs, least)
+        rights = dict.fromkeys(programs, least_rights)
         if answer.choice == "more":
-            rights = {program: await self._rights(program, least) for program in programs}
+            rights = {program: await self._rights(program, least_rights) for program in programs}
         self._keep(programs, rights, copy.name, vanished)
         return True
 
@@ -93,35 +93,35 @@ class BroughtPrograms:
         from duckflow.safety.brought.launch import changed_files
 
         agreements = self.agreements
-        known = [agreement for agreement in agreements.all() if agreement.program in lines]
-        stale: dict[str, None] = {}
-        for agreement in known:
+        known_agreements = [agreement for agreement in agreements.all() if agreement.program in lines]
+        stale_files: dict[str, None] = {}
+        for agreement in known_agreements:
             if copy := agreements.copies.find(agreement.copy):
                 line = lines[agreement.program]
-                stale |= dict.fromkeys(await asyncio.to_thread(changed_files, self._folder, copy, line))
-        if not stale:
+                stale_files |= dict.fromkeys(await asyncio.to_thread(changed_files, self._folder, copy, line))
+        if not stale_files:
             return []
-        fresh = await asyncio.to_thread(agreements.copies.take, self._folder)
-        details = (say("brought.stale", files=", ".join(map(shown, stale))),)
+        new_copy = await asyncio.to_thread(agreements.copies.take, self._folder)
+        details = (say("brought.stale", files=", ".join(map(shown, stale_files))),)
         choices = tuple(Choice(key=key, label=say(f"brought.files.{key}")) for key in ("fresh", "no"))
         question = Question(kind="choice", title=say("brought.stale_question"), details=details, choices=choices)
         if (await self._ask(question)).choice != "fresh":
-            return list(stale)
-        agreements.add([agreement._replace(copy=fresh.name) for agreement in known])
+            return list(stale_files)
+        agreements.add([agreement._replace(copy=new_copy.name) for agreement in known_agreements])
         return []
 
     async def change_rights(self, program: "BroughtProgram") -> None:
         """Lets the user give an agreed program more or fewer rights. Its copy stays the same."""
         agreements = self.agreements
-        if known := agreements.find(program):
-            agreements.add([known._replace(rights=await self._rights(program, known.rights))])
+        if agreement := agreements.find(program):
+            agreements.add([agreement._replace(rights=await self._rights(program, agreement.rights))])
 
     def only_place(self, program: "BroughtProgram") -> Path | None:
         """Returns the copy that a program runs from, if it has a right beyond the sandbox and so runs from nothing
         else."""
         agreements = self.agreements
-        known = agreements.find(program)
-        return agreements.copies.find(known.copy) if known and known.rights else None
+        agreement = agreements.find(program)
+        return agreements.copies.find(agreement.copy) if agreement and agreement.rights else None
 
     async def launch(
         self,
@@ -138,14 +138,14 @@ class BroughtPrograms:
         from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 
         agreements = self.agreements
-        known = agreements.find(program)
-        copy = agreements.copies.find(known.copy) if known else None
-        if known is None or copy is None:
+        agreement = agreements.find(program)
+        copy = agreements.copies.find(agreement.copy) if agreement else None
+        if agreement is None or copy is None:
             raise CannotRunError("brought.no_copy")
         mark = hashlib.sha256(f"{self._folder}\0{program.name}".encode("utf-8", "surrogateescape")).hexdigest()
-        start = BroughtLaunch(self._folder, copy, known.rights, self._data / "homes" / mark)
+        start = BroughtLaunch(self._folder, copy, agreement.rights, self._data / "homes" / mark)
         launch = start.make(argv, line, environment, cwd, leaves_rest=not serves)
-        writes, folder_writable = self.mode() != Mode.PLAN, not (serves and known.rights)
+        writes, folder_writable = self.mode() != Mode.PLAN, not (serves and agreement.rights)
         return start.confine(launch, await self._find_sandbox(), writes, folder_writable, readable)
 
     def _keep(
@@ -158,8 +158,8 @@ class BroughtPrograms:
         from duckflow.safety.brought.agreements import Agreement
 
         names = {program.name for program in programs}
-        gone = [known.program for known in vanished if known.program.name in names]
-        self.agreements.add([Agreement(program, rights[program], copy) for program in programs], gone)
+        replaced_programs = [agreement.program for agreement in vanished if agreement.program.name in names]
+        self.agreements.add([Agreement(program, rights[program], copy) for program in programs], replaced_programs)
 
     async def _least(self) -> "tuple[Right, ...]":
         """Returns the fewest rights a program can have. Without a sandbox it must have the right to run outside of
@@ -169,7 +169,9 @@ class BroughtPrograms:
     def _differences(self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]") -> list[Phrase]:
         names = {program.name for program in programs}
         return [
-            say("brought.before", text=shown(known.program.shown)) for known in vanished if known.program.name in names
+            say("brought.before", text=shown(agreement.program.shown))
+            for agreement in vanished
+            if agreement.program.name in names
         ]
 
     async def _rights(self, program: "BroughtProgram", current: "tuple[Right, ...]") -> "tuple[Right, ...]":
@@ -183,14 +185,14 @@ class BroughtPrograms:
                 Choice(key=right, label=say(f"brought.{'take' if right in chosen else 'give'}.{right}"))
                 for right in RIGHTS
             ]
-            done = Choice(key="done", label=say("brought.done"))
+            done_choice = Choice(key="done", label=say("brought.done"))
             details = [say(f"brought.has.{right}") for right in RIGHTS if right in chosen] or [say("brought.has_none")]
-            question = Question(kind="choice", title=title, details=tuple(details), choices=(*choices, done))
+            question = Question(kind="choice", title=title, details=tuple(details), choices=(*choices, done_choice))
             choice = (await self._ask(question)).choice
-            wanted = next((right for right in RIGHTS if right == choice), None)
-            if wanted is None:
+            chosen_right = next((right for right in RIGHTS if right == choice), None)
+            if chosen_right is None:
                 break
-            chosen ^= {wanted}
+            chosen ^= {chosen_right}
         return tuple(right for right in RIGHTS if right in chosen)
 
 
@@ -212,19 +214,19 @@ class TrustedHooks:
         self._refused |= set(digests)
 
     def add(self, digests: Iterable[str]) -> None:
-        known = sorted({*self._known(), *digests})
+        known_digests = sorted({*self._known(), *digests})
         self._kept_in.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._kept_in.with_suffix(".new")
-        make_private(fresh)
-        fresh.write_text(json.dumps(known, indent=1), encoding="utf-8")
-        fresh.replace(self._kept_in)
+        new_file = self._kept_in.with_suffix(".new")
+        make_private(new_file)
+        new_file.write_text(json.dumps(known_digests, indent=1), encoding="utf-8")
+        new_file.replace(self._kept_in)
 
     def _known(self) -> frozenset[str]:
         try:
-            known: Any = json.loads(self._kept_in.read_text(encoding="utf-8"))
+            digests: Any = json.loads(self._kept_in.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return frozenset()
-        return frozenset(map(str, cast("list[Any]", known))) if isinstance(known, list) else frozenset()
+        return frozenset(map(str, cast("list[Any]", digests))) if isinstance(digests, list) else frozenset()
 
 
 class HookConsent:
@@ -269,14 +271,18 @@ class HookConsent:
         async with self._asking:
             new = [hook for hook in hooks if hook.source and not self.is_agreed(hook)]
             new = [hook for hook in new if not self._trusted.refused(hook.digest())]
-            own, brought = ([hook for hook in new if hook.brought is theirs] for theirs in (False, True))
-            if own and ((not changed and self._admission.wanted) or await self._agreed_to_own(own, changed)):
-                self._trusted.add(hook.digest() for hook in own)
-            if brought:
-                await self._ask_about_brought(brought, changed)
-            if refused := [hook for hook in new if not self.is_agreed(hook)]:
-                self._trusted.refuse(hook.digest() for hook in refused)
-                self._emit(Noticed(what=say("hook.untrusted", count=len(refused))))
+            own_hooks, brought_hooks = (
+                [hook for hook in new if hook.brought is is_brought] for is_brought in (False, True)
+            )
+            if own_hooks and (
+                (not changed and self._admission.wanted) or await self._agreed_to_own(own_hooks, changed)
+            ):
+                self._trusted.add(hook.digest() for hook in own_hooks)
+            if brought_hooks:
+                await self._ask_about_brought(brought_hooks, changed)
+            if refused_hooks := [hook for hook in new if not self.is_agreed(hook)]:
+                self._trusted.refuse(hook.digest() for hook in refused_hooks)
+                self._emit(Noticed(what=say("hook.untrusted", count=len(refused_hooks))))
 
     async def _ask_about_brought(self, hooks: Sequence["Hook"], changed: bool) -> None:
         programs = [hook.program for hook in hooks]
@@ -295,20 +301,20 @@ class HookConsent:
             self._emit(Noticed(what=say("hook.vanished", text=shown(agreement.program.shown))))
 
     def _vanished(self, hooks: Sequence["Hook"]) -> "list[Agreement]":
-        current = {hook.program for hook in hooks if hook.brought}
+        current_programs = {hook.program for hook in hooks if hook.brought}
         agreed = self.programs.agreements.all()
         return [
             agreement
             for agreement in agreed
-            if agreement.program.name.startswith("hook ") and agreement.program not in current
+            if agreement.program.name.startswith("hook ") and agreement.program not in current_programs
         ]
 
     async def _look_at_files(self, hooks: Sequence["Hook"]) -> None:
         """Asks about agreed hooks whose files have changed. They run as they were until the user wants the new
         files."""
         agreed = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
-        if stale := await self.programs.offer_fresh_copy(agreed):
-            self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale)))))
+        if stale_files := await self.programs.offer_fresh_copy(agreed):
+            self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale_files)))))
 
     async def _agreed_to_own(self, hooks: Sequence["Hook"], changed: bool) -> bool:
         choices = tuple(Choice(key=key, label=say(f"hook.choice.{key}")) for key in ("trust", "no"))

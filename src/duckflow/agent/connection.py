@@ -52,15 +52,15 @@ def make_profile(
     name: str, window: int, settings: PromptSettings, takes_tools: bool = False, sees: bool = False
 ) -> ModelProfile:
     """Returns the properties of a model. This is the only place that looks at names and sizes of models."""
-    small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
+    is_small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
     return ModelProfile(
         name=name,
         window=window,
-        native_tools=takes_tools and not small,
+        native_tools=takes_tools and not is_small,
         images=sees,
-        led=small,
+        led=is_small,
         local=name.startswith(EMBEDDED),
-        most_history=min(LEAST_BUDGET, window // 2) if small else 0,
+        most_history=min(LEAST_BUDGET, window // 2) if is_small else 0,
     )
 
 
@@ -162,11 +162,11 @@ class ModelConnection:
     def _known_as(self, provider: Provider) -> Model:
         """Returns the model of a provider. Its properties are computed again when it turns out to take no tools or
         pictures, or when another model has taken over."""
-        sees, takes_tools = provider.takes_pictures is not False, provider.takes_tools
-        looks = provider.model, sees, takes_tools
+        takes_pictures, takes_tools = provider.takes_pictures is not False, provider.takes_tools
+        looks = provider.model, takes_pictures, takes_tools
         if self._model is None or self._model.provider is not provider or self._looked_at != looks:
             self._looked_at = looks
-            profile = make_profile(provider.model, provider.window, self.settings, takes_tools, sees)
+            profile = make_profile(provider.model, provider.window, self.settings, takes_tools, takes_pictures)
             self._model = Model(provider, profile, form_of(profile))
         return self._model
 
@@ -192,18 +192,18 @@ class ModelConnection:
     async def change(self, name: str) -> str:
         """Uses the model of this name from the next call on, and returns its full name. Raises if the model cannot be
         used, and keeps the old one."""
-        connected, self.chosen = await self.find(name), name
+        connection, self.chosen = await self.find(name), name
 
         async def same() -> Connected:
-            return connected
+            return connection
 
         self.switch(same)
-        self._connecting = asyncio.create_task(self._announced(connected))
+        self._connecting = asyncio.create_task(self._announced(connection))
         await self._connecting
         state = self._session.state
         if not state.turn_open and not state.live_jobs():
             await self._close_left()
-        return connected.provider.model
+        return connection.provider.model
 
     async def _close_left(self) -> None:
         """Closes the models that were switched away from."""
@@ -220,12 +220,12 @@ class ModelConnection:
     def check_budget(self, prompt: int, dollars: float) -> None:
         """Raises BudgetSpent when the money or the tokens are used up, or when a request of so many tokens would cost
         more than is left."""
-        used = self._session.state.usage
-        spent, tokens = used.cost_usd, used.prompt_tokens + used.completion_tokens
-        if self.budget_usd and spent >= self.budget_usd:
+        usage = self._session.state.usage
+        dollars_spent, tokens = usage.cost_usd, usage.prompt_tokens + usage.completion_tokens
+        if self.budget_usd and dollars_spent >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
-        if self.budget_usd and spent + dollars > self.budget_usd:
-            figures = {"used": f"{spent:.2g}", "next": f"{dollars:.2g}"}
+        if self.budget_usd and dollars_spent + dollars > self.budget_usd:
+            figures = {"used": f"{dollars_spent:.2g}", "next": f"{dollars:.2g}"}
             raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **figures)
         if self._max_tokens and tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
@@ -243,16 +243,20 @@ class ModelConnection:
         self.check_budget(prompt, prompt * (provider.least_price or 0.0) / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
         pieces, thoughts, size = list[str](), list[str](), 0
-        live = shown()
-        now, began = asyncio.get_running_loop().time, 0.0
-        pictured = any(message.pictures for message in request.messages)
-        shown_in = self.pictures.shown_in(request) if pictured else nullcontext(request)
-        permitted = aclosing(CallPermit(self.allowance)) if self.allowance else nullcontext()
-        async with permitted as permit, shown_in as whole, aclosing(closable(provider, whole)) as chunks:
+        live_text = shown()
+        clock, start_time = asyncio.get_running_loop().time, 0.0
+        has_pictures = any(message.pictures for message in request.messages)
+        shown_in = self.pictures.shown_in(request) if has_pictures else nullcontext(request)
+        permit_context = aclosing(CallPermit(self.allowance)) if self.allowance else nullcontext()
+        async with (
+            permit_context as permit,
+            shown_in as whole_request,
+            aclosing(closable(provider, whole_request)) as chunks,
+        ):
             if permit:
                 await permit.ask(_wanted(provider, request, prompt))
             async for chunk in chunks:
-                began = began or now()
+                start_time = start_time or clock()
                 if isinstance(chunk, Delta | Thought | CallDelta) and (size := size + len(chunk.text)) > LONGEST_REPLY:
                     used = Usage(prompt_tokens=prompt, completion_tokens=size // LETTERS_OF_TOKEN)
                     self._session.emit(UsageReported(model=provider.model, usage=used))
@@ -262,7 +266,7 @@ class ModelConnection:
                 match chunk:
                     case Delta():
                         pieces.append(chunk.text)
-                        if text := live.feed(chunk.text):
+                        if text := live_text.feed(chunk.text):
                             emit(TextStreamed(text=text, channel=channel or "body"))
                     case Thought():
                         thoughts.append(chunk.text)
@@ -274,7 +278,7 @@ class ModelConnection:
                     case Retrying():
                         pieces.clear()
                         thoughts.clear()
-                        live, size = shown(), 0
+                        live_text, size = shown(), 0
                         emit(StreamReset())
                         emit(Waiting(why=chunk.why))
                         if permit:
@@ -282,11 +286,11 @@ class ModelConnection:
                     case Remark():
                         self._session.emit(Noticed(what=chunk.what))
                     case Finished():
-                        if text := live.end():
+                        if text := live_text.end():
                             emit(TextStreamed(text=text, channel=channel or "body"))
                         if thoughts:
                             emit(ThoughtKept(text="".join(thoughts)))
-                        usage = chunk.usage.model_copy(update={"seconds": now() - began})
+                        usage = chunk.usage.model_copy(update={"seconds": clock() - start_time})
                         used = usage.prompt_tokens + usage.completion_tokens
                         if permit:
                             permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))

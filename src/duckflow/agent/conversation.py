@@ -172,8 +172,8 @@ class ChatLoop:
             case "message" if self.in_turn and means_stop(text, self.state.language):
                 # Heard only before the next step, it would come too late to stop what the running one does.
                 self.session.emit(LineTaken(text=text))
-                unheard = self.interrupt()
-                replies = (say("turn.unheard", text=unheard),) if unheard else ()
+                unheard_text = self.interrupt()
+                replies = (say("turn.unheard", text=unheard_text),) if unheard_text else ()
             case "message" if command := self._restoring(text):
                 self.session.emit(LineTaken(text=text))
                 self._commands.start(command.split()[0], self.run_command(command))
@@ -192,8 +192,8 @@ class ChatLoop:
 
     def _question(self, question_id: str) -> Question:
         """Returns the question that a line answers: the named one, or the only one."""
-        named = (question for question in self.questions if question.question_id == question_id)
-        return next(named, self.questions[0])
+        matching_questions = (question for question in self.questions if question.question_id == question_id)
+        return next(matching_questions, self.questions[0])
 
     def reads_as(self, line: str) -> Meaning:
         # The table of commands is made when the first one is looked for.
@@ -210,9 +210,9 @@ class ChatLoop:
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
-        ended = self._turns.submit(text, attachments, wish=wish)
+        outcome = self._turns.submit(text, attachments, wish=wish)
         try:
-            return await ended
+            return await outcome
         except asyncio.CancelledError:
             self._turns.interrupt()
             raise
@@ -230,11 +230,11 @@ class ChatLoop:
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
         # Events that the listener causes while it catches up are journaled too, and so come in their order.
         while after is not None and after < self._number:
-            until = self._number
+            last_number = self._number
             for number, event in self.record(after):
-                if number <= until:
+                if number <= last_number:
                     listener(number, event)
-            after = until
+            after = last_number
         return self.session.subscribe(lambda event: listener(self._number if event.journaled else 0, event))
 
     def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
@@ -326,10 +326,17 @@ class ChatLoop:
             self.sessions.leave()
 
     def _tell_now(self) -> None:
-        now = (self.in_turn, self.busy, self.waiting, self.health_bar())
-        if now != self._told_now:
-            self._told_now = now
-            self.session.emit(NowChanged(in_turn=now[0], busy=now[1], waiting=now[2], health_bar=now[3]))
+        current_state = (self.in_turn, self.busy, self.waiting, self.health_bar())
+        if current_state != self._told_now:
+            self._told_now = current_state
+            self.session.emit(
+                NowChanged(
+                    in_turn=current_state[0],
+                    busy=current_state[1],
+                    waiting=current_state[2],
+                    health_bar=current_state[3],
+                )
+            )
 
     async def _run_own(self, command: str) -> str:
         await self.run_own(command)

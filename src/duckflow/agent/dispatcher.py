@@ -134,26 +134,28 @@ class Dispatcher:
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Runs the actions of a Decision. Everything is done, asked and reported in the name of `actor`."""
-        done, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
+        dispatched, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
         waiting = await self._preparation.in_order(reading.decision, language)
         waits = reading.decision.next_step == "pending_user"
         asks = waits or reading.asks_in_passing(language)
         while waiting:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
-            if asks and not done.stop and self._preparation.deeds(part, language):
+            if asks and not dispatched.stop and self._preparation.deeds(part, language):
                 # The model waits for the user, so what it said counts as a question, however it was put.
-                talked = waits and any(result.effect == "talk" for result in done.results)
-                done.stop = "question" if talked else "held"
-            await self._run_part(part, reading, blocks, done, actor)
+                has_talked = waits and any(result.effect == "talk" for result in dispatched.results)
+                dispatched.stop = "question" if has_talked else "held"
+            await self._run_part(part, reading, blocks, dispatched, actor)
             deeds = self._preparation.deeds(waiting, language)
-            if done.stop == "question" and _is_said_again(reading.decision, done.results[-1:], deeds, language):
-                done.stop = "held"
-        if done.stop == "held" and not done.held:
+            if dispatched.stop == "question" and _is_said_again(
+                reading.decision, dispatched.results[-1:], deeds, language
+            ):
+                dispatched.stop = "held"
+        if dispatched.stop == "held" and not dispatched.held:
             # Where only reads stand beside the question, the model goes on with their results.
-            goes_on = reading.decision.next_step == "continue" and done.results[-1].effect != "talk"
-            done.stop = "" if goes_on else "question"
-        return done
+            goes_on = reading.decision.next_step == "continue" and dispatched.results[-1].effect != "talk"
+            dispatched.stop = "" if goes_on else "question"
+        return dispatched
 
     async def free(self, action: Action) -> bool:
         """Says whether the action would run without a question. In most modes only reads would, and then the sandbox
@@ -173,43 +175,43 @@ class Dispatcher:
             await self._fail(part[0], objection, done, actor)
             done.broken = True
             part = self._not_held_back(part[1:], done, actor)
-        whole: list[Action] = []
-        lacking = {name: ToolError(why) for name, why in reading.broken.items()}
+        whole_actions: list[Action] = []
+        problems = {name: ToolError(why) for name, why in reading.broken.items()}
         for action in part:
             try:
-                if action.action_id not in lacking:
+                if action.action_id not in problems:
                     action = await self._with_body(action, reading, blocks, done, actor)
             except ToolError as problem:
-                lacking[action.action_id] = problem
-            whole.append(action)
-        done.whole |= {action.action_id: action for action in whole}
-        while whole:
-            whole = await self._run_front(whole, lacking, reading, done, actor)
+                problems[action.action_id] = problem
+            whole_actions.append(action)
+        done.whole |= {action.action_id: action for action in whole_actions}
+        while whole_actions:
+            whole_actions = await self._run_front(whole_actions, problems, reading, done, actor)
 
     async def _run_front(
         self, part: list[Action], lacking: dict[str, ToolError], reading: ParsedReply, done: Dispatched, actor: Actor
     ) -> list[Action]:
         """Runs the actions that can be prepared now, and returns the others: they may build on the first ones, so they
         are prepared afterwards."""
-        ready, later, problem = self._preparation.prepare(part, lacking)
+        ready, later_actions, problem = self._preparation.prepare(part, lacking)
         if problem and not ready:
-            await self._fail(later[0], problem, done, actor)
-            return self._not_held_back(later[1:], done, actor)
+            await self._fail(later_actions[0], problem, done, actor)
+            return self._not_held_back(later_actions[1:], done, actor)
         clearance = Clearance(allowed=True)
         if ready[0].tool.effect != "talk":
-            ready, refused = await self._hooks.check(ready, self._preparation.ready, actor)
-            for action, refusal in refused:
+            ready, refusals = await self._hooks.check(ready, self._preparation.ready, actor)
+            for action, refusal in refusals:
                 await self._fail(action, refusal, done, actor)
             if not (
-                ready := [call for call in ready if not refused or self._not_held_back([call.action], done, actor)]
+                ready := [call for call in ready if not refusals or self._not_held_back([call.action], done, actor)]
             ):
-                return self._not_held_back(later, done, actor)
+                return self._not_held_back(later_actions, done, actor)
             doubtful, hooks = reading.doubtful, self._hooks.at_gate
             clearance = await self._gatekeeper.clear(ready, reading.decision, doubtful, actor, hooks)
         done.hear(clearance)
-        free = clearance.free(ready)
-        async with read_ahead(free, actor) as ahead:
-            for call in free:
+        free_calls = clearance.free(ready)
+        async with read_ahead(free_calls, actor) as early_reads:
+            for call in free_calls:
                 if await actor.is_spoken_to():
                     done.stop_for("user_spoke")
                 if not self._not_held_back([call.action], done, actor):
@@ -218,11 +220,11 @@ class Dispatcher:
                 if clearance.edited is not None and name in clearance.asked_about:
                     await self._run_edited(call, clearance.edited, done, actor)
                 else:
-                    await self._run_one(call, done, actor, name in clearance.revealed, ahead.get(name))
+                    await self._run_one(call, done, actor, name in clearance.revealed, early_reads.get(name))
         if not clearance.allowed:
-            remaining = [call for call in ready if call not in free]
-            later = [*await self._refuse(remaining, clearance, done, actor), *later]
-        return self._not_held_back(later, done, actor)
+            remaining_calls = [call for call in ready if call not in free_calls]
+            later_actions = [*await self._refuse(remaining_calls, clearance, done, actor), *later_actions]
+        return self._not_held_back(later_actions, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
         """Returns the actions that may still run: after an error reads, and edits as long as only reads or edits
@@ -248,8 +250,10 @@ class Dispatcher:
 
     async def _run_edited(self, call: Ready, text: str, done: Dispatched, actor: Actor) -> None:
         """Runs the action with the user's own text in place of the proposed one."""
-        own = call.action.model_copy(update={"args": {**call.action.args, call.tool.editable(call.args): text}})
-        prepared = self._preparation.prepare([own], {})
+        edited_action = call.action.model_copy(
+            update={"args": {**call.action.args, call.tool.editable(call.args): text}}
+        )
+        prepared = self._preparation.prepare([edited_action], {})
         edit_note = self._note("edited", text=text.rstrip())
         if prepared.problem:
             prepared.problem.for_model += f"\n{edit_note}"
@@ -284,8 +288,8 @@ class Dispatcher:
                 outcome = await (begun or tool.run_for(call.args, actor.call()))
                 outcome = await self._hooks.after(call, outcome, actor)
         except Exception as problem:
-            failed = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)
-            await self._finish(failed, done, actor, None if revealed else action)
+            failure = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)
+            await self._finish(failure, done, actor, None if revealed else action)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -330,12 +334,12 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """Ends the actions that the user said no to. Returns the actions that the question was not about."""
         others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
-        why_not = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
-        for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(why_not, reason=no.reason)
+        note_name = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
+        for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(note_name, reason=no.reason)
         key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (call.action for call in ready if call.action not in others):
-            what = action.about or action.operation
-            why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=what)
+            subject = action.about or action.operation
+            why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=subject)
             await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else why, done, actor)
         if no.by_hook:
             return others
@@ -373,8 +377,8 @@ def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Se
     if not last or last[0].operation != RESPOND:
         return False
     text = last[0].said or ""
-    behind = bool(waiting) and decision.actions[-1].action_id == last[0].action_id
-    if behind and tells_of_done(text, language):
+    is_said_last = bool(waiting) and decision.actions[-1].action_id == last[0].action_id
+    if is_said_last and tells_of_done(text, language):
         return True
     return decision.next_step != "pending_user" and only_wonders(text, language)
 

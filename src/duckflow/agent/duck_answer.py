@@ -92,10 +92,10 @@ class Choices:
         return tuple((rule.describe(), times) for rule, times in self._gatekeeper.permissions.usual())
 
     def add_usual(self, number: int) -> Phrase:
-        usual = self._gatekeeper.permissions.usual()
-        if not 1 <= number <= len(usual):
+        usual_rules = self._gatekeeper.permissions.usual()
+        if not 1 <= number <= len(usual_rules):
             raise UsageError("permission.no_such", number=number)
-        rule = usual[number - 1][0]
+        rule = usual_rules[number - 1][0]
         self._gatekeeper.permissions.add(rule, for_good=True)
         self._session.emit(PermissionGiven(rule=rule.describe(), scope="always"))
         return rule.describe()
@@ -151,9 +151,9 @@ class DuckCallAnswers:
     def _set_attempts_aside(self) -> None:
         """Removes the attempts of this turn from the context. The user's own words stay."""
         messages, turn = self._session.state.messages, self._session.state.turn
-        here = [(number, message.role) for number, message in enumerate(messages) if message.turn == turn]
-        for by_user, together in groupby(here, key=lambda numbered: numbered[1] == "user"):
-            numbers = [number for number, _ in together]
+        roles_in_turn = [(number, message.role) for number, message in enumerate(messages) if message.turn == turn]
+        for by_user, group in groupby(roles_in_turn, key=lambda numbered: numbered[1] == "user"):
+            numbers = [number for number, _ in group]
             if not by_user:
                 self._session.emit(MessagesSetAside(first=numbers[0], last=numbers[-1] + 1))
 

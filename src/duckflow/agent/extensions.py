@@ -118,8 +118,8 @@ class UserCommands:
 
     def tell(self) -> None:
         """Tells the model which commands the user ran during a turn, once that turn has ended."""
-        untold, self._untold = self._untold, []
-        for source, text in untold:
+        untold_problems, self._untold = self._untold, []
+        for source, text in untold_problems:
             message = Message(role="tool", operation=source, text=text, turn=self._session.state.turn)
             self._session.emit(MessageAdded(message=message))
 
@@ -200,13 +200,13 @@ class AllowedTools:
             choices = tuple(Choice(key=key, label=say(f"custom.allow.{key}")) for key in ("yes", "no"))
             question = Question(kind="choice", title=say("custom.allow", name=name), details=details, choices=choices)
             self._answers[rules] = (await self._ask(question)).choice == "yes"
-        fresh = [rule for rule in rules if self._answers[rules] and rule not in self._permissions.session]
-        self._permissions.session += fresh
-        self._held += fresh
+        new_rules = [rule for rule in rules if self._answers[rules] and rule not in self._permissions.session]
+        self._permissions.session += new_rules
+        self._held += new_rules
 
     def withdraw(self) -> None:
-        held, self._held = self._held, []
-        for rule in held:
+        held_rules, self._held = self._held, []
+        for rule in held_rules:
             if rule in self._permissions.session:
                 self._permissions.session.remove(rule)
 
@@ -258,12 +258,12 @@ class Extensions:
     def tool(self) -> "ReadSkill":
         from duckflow.extensions.skill_tool import ReadSkill
 
-        hidden = [self._places.home / name for name in HIDDEN]
-        return ReadSkill(lambda: self.found().skills, hidden, self._places.copies, self.allowed.grant)
+        hidden_paths = [self._places.home / name for name in HIDDEN]
+        return ReadSkill(lambda: self.found().skills, hidden_paths, self._places.copies, self.allowed.grant)
 
     def _may_be_any(self) -> bool:
         names, places = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES), self._places
-        return any((top / name).is_dir() for top in (places.home, places.folder) for name in names)
+        return any((folder / name).is_dir() for folder in (places.home, places.folder) for name in names)
 
     def _look(self, trusted: bool) -> FoundExtensions:
         if not self._may_be_any():
@@ -288,10 +288,12 @@ class Extensions:
 
             self._toolbox.tell_more(RUN_AGENT, listed_kinds(extensions.kinds))
             self._kinds_told = bool(extensions.kinds)
-        flawed = [skill.name for skill in extensions.skills if skill.warnings and skill.name not in self._told]
-        self._told |= frozenset(flawed)
-        if flawed:
-            self._emit(Noticed(what=say("skill.flawed", count=len(flawed), names=", ".join(flawed[:NAMED]))))
+        flawed_skills = [skill.name for skill in extensions.skills if skill.warnings and skill.name not in self._told]
+        self._told |= frozenset(flawed_skills)
+        if flawed_skills:
+            self._emit(
+                Noticed(what=say("skill.flawed", count=len(flawed_skills), names=", ".join(flawed_skills[:NAMED])))
+            )
 
 
 class GatedShell:
@@ -305,10 +307,10 @@ class GatedShell:
     async def output_of(self, command: str, why: str) -> str:
         action = Action(operation=RUN_COMMAND, args={"command": command}, reasoning=why)
         decision = Decision.made_up(why, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
-        done = await self._dispatcher.run(ParsedReply(decision), self._actor)
-        if done.stop in ("refused", "nobody"):
+        dispatched = await self._dispatcher.run(ParsedReply(decision), self._actor)
+        if dispatched.stop in ("refused", "nobody"):
             raise UsageError("custom.refused", command=command)
-        return done.results[-1].for_model
+        return dispatched.results[-1].for_model
 
     def _pass_on(self, event: Event) -> None:
         if not isinstance(event, MessageAdded):

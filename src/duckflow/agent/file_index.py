@@ -23,11 +23,11 @@ class Lines:
     def containing(self, wanted: str) -> Iterator[int]:
         """Yields the numbers of the texts that contain `wanted`; with a newline before it, of the texts that begin with
         it."""
-        place = self._whole.find(wanted)
-        while place >= 0:
-            number = bisect_right(self._starts, place) - 1
+        offset = self._whole.find(wanted)
+        while offset >= 0:
+            number = bisect_right(self._starts, offset) - 1
             yield number
-            place = self._whole.find(wanted, self._starts[number + 1])
+            offset = self._whole.find(wanted, self._starts[number + 1])
 
     def scattered(self, wanted: str) -> Iterator[int]:
         """Yields the texts that contain these letters in this order. The pattern never backtracks, so no text can make
@@ -68,14 +68,14 @@ class FileIndex:
         begins with it, which get half of the places if they need them; then the files that have its letters in
         order."""
         listing = self._current()
-        low = wanted.casefold().replace("\n", "")
-        if not low:
+        lowered_query = wanted.casefold().replace("\n", "")
+        if not lowered_query:
             return listing.paths[:most]
-        files = _first(listing, listing.fitting(low), most)
+        files = _first(listing, listing.fitting(lowered_query), most)
         symbols = self._symbols(wanted, most)
-        best = [*files[: max(most - len(symbols), most // 2)], *symbols][:most]
-        scattered = _first(listing, listing.whole.scattered(low), most) if len(best) < most else []
-        return list(dict.fromkeys([*best, *scattered]))[:most]
+        best_hits = [*files[: max(most - len(symbols), most // 2)], *symbols][:most]
+        scattered_hits = _first(listing, listing.whole.scattered(lowered_query), most) if len(best_hits) < most else []
+        return list(dict.fromkeys([*best_hits, *scattered_hits]))[:most]
 
     def _current(self) -> Listing:
         if self._listing is None:
@@ -95,14 +95,14 @@ class FileIndex:
 
     def _make(self) -> None:
         paths = sorted(_files(self._folder), key=lambda path: (path.count("/"), len(path), path))
-        whole = [path.casefold() for path in paths]
-        self._listing = Listing(paths, Lines([path.rpartition("/")[2] for path in whole]), Lines(whole))
+        lowered_paths = [path.casefold() for path in paths]
+        self._listing = Listing(paths, Lines([path.rpartition("/")[2] for path in lowered_paths]), Lines(lowered_paths))
         self._made_at = time.monotonic()
 
 
 def _first(listing: Listing, numbers: Iterator[int], most: int) -> list[str]:
-    different = dict.fromkeys(listing.paths[number] for number in islice(numbers, 3 * most))
-    return list(different)[:most]
+    distinct_paths = dict.fromkeys(listing.paths[number] for number in islice(numbers, 3 * most))
+    return list(distinct_paths)[:most]
 
 
 def _files(folder: Path) -> Iterator[str]:
@@ -112,9 +112,9 @@ def _files(folder: Path) -> Iterator[str]:
 
     try:
         workspace = Workspace(folder)
-        ignored = ignored_in(workspace)
-        entries = workspace.walk(".", lambda entry: not ignored(entry))
-        files = (entry.path for entry in entries if entry.kind != "folder" and not ignored(entry))
+        is_ignored = ignored_in(workspace)
+        entries = workspace.walk(".", lambda entry: not is_ignored(entry))
+        files = (entry.path for entry in entries if entry.kind != "folder" and not is_ignored(entry))
         yield from islice(files, MOST_FILES)
     except (OSError, ToolError):
         return

@@ -45,22 +45,22 @@ class Forgetting:
     def holding(self, words: str) -> tuple[Phrase, ...]:
         """Returns how many messages and lessons hold the words, and the first lines of them; nothing if there are
         none."""
-        held = self._held(words)
-        if not (held.messages or held.lessons):
+        matches = self._held(words)
+        if not (matches.messages or matches.lessons):
             return ()
-        ask = say("memory.forget_ask", messages=held.messages, lessons=held.lessons, words=words)
-        return (ask, *(say("memory.forget_line", text=line) for line in held.lines))
+        ask = say("memory.forget_ask", messages=matches.messages, lessons=matches.lessons, words=words)
+        return (ask, *(say("memory.forget_line", text=line) for line in matches.lines))
 
     def forget(self, words: str) -> Phrase:
         """Forgets everything that holds the words. Raises OSError or ToolError when the lessons cannot be written; then
         nothing is forgotten."""
-        held = self._held(words)
+        matches = self._held(words)
         lessons = self._castle.forget(words)
-        self._gravel.forget(held.archived)
+        self._gravel.forget(matches.archived)
         self._facts.forget(words)
-        self._session.emit(PastForgotten(numbers=held.numbers, words=words))
+        self._session.emit(PastForgotten(numbers=matches.numbers, words=words))
         self._gone()
-        return say("memory.forgotten", messages=held.messages, lessons=lessons, words=words)
+        return say("memory.forgotten", messages=matches.messages, lessons=lessons, words=words)
 
     def follow(self, forgotten: set[str]) -> None:
         """Forgets those messages of this session that another session has already forgotten."""
@@ -70,12 +70,12 @@ class Forgetting:
             self._session.emit(PastForgotten(numbers=tuple(sorted(new))))
 
     def _held(self, words: str) -> Held:
-        state, wanted = self._session.state, folded(words)
-        known = set(state.context.forgotten)
+        state, folded_words = self._session.state, folded(words)
+        forgotten_numbers = set(state.context.forgotten)
         own = tuple(
             number
             for number, message in enumerate(state.messages)
-            if number not in known and wanted in folded(message.whole)
+            if number not in forgotten_numbers and folded_words in folded(message.whole)
         )
         archived = self._gravel.holding(words)
         lessons = self._castle.holding(words)

@@ -48,17 +48,19 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
         yield say("lasting.no_sandbox")
     if goes_on:
         yield say("lasting.background")
-    tested = deed.command is not None and deed.command.tools
-    if command and not tested and (path := _ignored_in(command, folder)):
+    is_tool_run = deed.command is not None and deed.command.tools
+    if command and not is_tool_run and (path := _ignored_in(command, folder)):
         yield say("lasting.ignored", path=shown(path))
 
 
 def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
     """Says whether undo brings back git's history. It does so only in the work folder's own repository, and only if the
     sandbox protects the packs, which undo does not copy."""
-    here = folder / ".git"
-    own = here.is_dir() and not here.is_symlink()
-    return own and deed.command is not None and deed.command.spares_packs and not re.search(ELSEWHERE, command)
+    git_folder = folder / ".git"
+    has_own_history = git_folder.is_dir() and not git_folder.is_symlink()
+    return (
+        has_own_history and deed.command is not None and deed.command.spares_packs and not re.search(ELSEWHERE, command)
+    )
 
 
 def _ignored_in(command: str, folder: Path) -> str:
@@ -67,10 +69,10 @@ def _ignored_in(command: str, folder: Path) -> str:
     from duckflow.safety.commands.handed_over import named_words
 
     words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
-    ignored = IgnoredPaths(folder) if words else None
+    ignored_paths = IgnoredPaths(folder) if words else None
     for word in words:
         path = word.removeprefix("./").rstrip("/")
-        if ignored and path and not path.startswith(("-", "/", "~", "$")) and ignored.ignores_file(path):
+        if ignored_paths and path and not path.startswith(("-", "/", "~", "$")) and ignored_paths.ignores_file(path):
             return path
     return ""
 
@@ -86,15 +88,15 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
         return True
     if deed.command is None:
         return bool(unkept)
-    ignored = IgnoredPaths(folder)
+    ignored_paths = IgnoredPaths(folder)
     words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
     paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
-    if any(path.is_file() and _is_unkept(path, ignored, folder, unkept) for path in paths):
+    if any(path.is_file() and _is_unkept(path, ignored_paths, folder, unkept) for path in paths):
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
     says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
     says_all = says_all and not _puts_files(command)
-    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored, unkept)
+    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored_paths, unkept)
 
 
 def _glued(word: str) -> Iterator[str]:
@@ -115,11 +117,11 @@ def _puts_files(command: str) -> bool:
 
 def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str]) -> bool:
     """Says whether the folder holds anything that undo does not keep: ignored files, or files that are too large."""
-    seen = 0
+    entries_seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
-        seen += len(files) + len(folders)
-        if seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder, unkept) for name in files):
+        entries_seen += len(files) + len(folders)
+        if entries_seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder, unkept) for name in files):
             return True
     return False
 
@@ -130,12 +132,17 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collecti
     try:
         path = path.resolve()
         facts = path.lstat()
-        inner = path.relative_to(folder.resolve()).as_posix()
+        relative_path = path.relative_to(folder.resolve()).as_posix()
     except (OSError, ValueError):
         return False
-    if MADE_ANEW.fullmatch(path.name) or CACHE.search(inner) or secret_name(inner) or not stat.S_ISREG(facts.st_mode):
+    if (
+        MADE_ANEW.fullmatch(path.name)
+        or CACHE.search(relative_path)
+        or secret_name(relative_path)
+        or not stat.S_ISREG(facts.st_mode)
+    ):
         return False
-    return inner in unkept or ignored.ignores_file(inner)
+    return relative_path in unkept or ignored.ignores_file(relative_path)
 
 
 def runs_later_by(command: str, folder: Path) -> bool:
@@ -176,16 +183,16 @@ def gate_question(
     diffs = [
         risky_action.preview.diff for risky_action in risky if risky_action.preview.diff and not risky_action.command
     ]
-    lasting = tuple(dict.fromkeys(reason for risky_action in risky for reason in risky_action.lasting))
+    lasting_effects = tuple(dict.fromkeys(reason for risky_action in risky for reason in risky_action.lasting))
     reasons = dict.fromkeys(risky_action.action.reasoning for risky_action in risky)
-    asked_about = {risky_action.action.action_id for risky_action in risky}
+    asked_ids = {risky_action.action.action_id for risky_action in risky}
     others = [
-        action for action in decision.actions if action.action_id not in asked_about and action.operation != RESPOND
+        action for action in decision.actions if action.action_id not in asked_ids and action.operation != RESPOND
     ]
     # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
     # than their own reasons.
     repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
-    alone = risky[0] if len(risky) == 1 else None
+    only_action = risky[0] if len(risky) == 1 else None
     changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(
         action_ids=tuple(risky_action.action.action_id for risky_action in risky),
@@ -202,9 +209,9 @@ def gate_question(
         always=any(
             risky_action.assessment.always_ask or risky_action.assessment.level == "forbidden" for risky_action in risky
         ),
-        reversible=reversible and changes and not lasting,
-        lasting=lasting if reversible or not changes else (say("lasting.off"),),
-        editable=alone.editable if alone else "",
+        reversible=reversible and changes and not lasting_effects,
+        lasting=lasting_effects if reversible or not changes else (say("lasting.off"),),
+        editable=only_action.editable if only_action else "",
     )
     choices = _choices(risky, request)
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=choices, on_record=True)

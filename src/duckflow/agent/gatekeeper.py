@@ -80,10 +80,10 @@ class Clearance(NamedTuple):
     def free(self, deeds: list[Ready]) -> list[Ready]:
         """Returns the calls that may run: all, or after a no those before the first one that was asked about, and those
         that the user named."""
-        asked = [place for place, call in enumerate(deeds) if call.action.action_id in self.asked_about]
-        before = deeds[: asked[0] if asked else 0]
-        named = [call for call in deeds if call.action.action_id in self.only]
-        return deeds if self.allowed else [*before, *named]
+        asked_positions = [index for index, call in enumerate(deeds) if call.action.action_id in self.asked_about]
+        earlier_calls = deeds[: asked_positions[0] if asked_positions else 0]
+        named_calls = [call for call in deeds if call.action.action_id in self.only]
+        return deeds if self.allowed else [*earlier_calls, *named_calls]
 
 
 HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | None]]
@@ -151,12 +151,12 @@ class Gatekeeper:
             operation, impacts = call.action.operation, call.preview.impacts
             description, tools = call.tool.said, deed.command.tools if deed.command else ()
             allowed = self.permissions.allows(operation, impacts, command, by_name, description, tools, self._plan_id())
-            known = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
-            changed = self.permissions.changed(operation, description) if description and not known else None
+            is_allowed = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
+            changed = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (changed, call.asks, draft)))
             for why in reasons:
-                known, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
-            if verdict == "ask" and (doubtful or not known or (assessment.always_ask and not target)):
+                is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
+            if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
                 by_person |= bool(doubtful or reasons or assessment.always_ask)
                 rule = rule_for(operation, impacts, command, by_name, tools)
                 if assessment.wants_secrets:
@@ -177,10 +177,10 @@ class Gatekeeper:
             actor.emit(Noticed(what=reason))
         if not risky:
             return Clearance(True)
-        asked_about = frozenset(risky_action.action.action_id for risky_action in risky)
-        asked = [call for call in deeds if call.action.action_id in asked_about]
-        clearance = await hooks(asked, by_person, actor) or await self._put(risky, decision, doubtful, actor)
-        return clearance._replace(asked_about=asked_about)
+        asked_ids = frozenset(risky_action.action.action_id for risky_action in risky)
+        asked_calls = [call for call in deeds if call.action.action_id in asked_ids]
+        clearance = await hooks(asked_calls, by_person, actor) or await self._put(risky, decision, doubtful, actor)
+        return clearance._replace(asked_about=asked_ids)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
         """Allows everything but what is forbidden on every machine, and what a hook wants a person to see."""
@@ -215,16 +215,16 @@ class Gatekeeper:
         if call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
             return None
         subjects = [impact.path for impact in call.preview.impacts] or call.tool.command(call.args).split()[:1]
-        wanted = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
-        beside = all(names_file(wanted, subject) and not plan.names(subject) for subject in subjects)
-        return None if subjects and beside else say("risk.draft", name=plan.name)
+        said_text = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
+        is_outside_plan = all(names_file(said_text, subject) and not plan.names(subject) for subject in subjects)
+        return None if subjects and is_outside_plan else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
         """Says whether the approved plan names this very command as a check, and the command runs confined."""
-        plan, judged = self._session.state.plan, deed.command
-        if plan is None or not plan.under_way or judged is None:
+        plan, judged_command = self._session.state.plan, deed.command
+        if plan is None or not plan.under_way or judged_command is None:
             return False
-        return command in plan.checks and judged.shut_in and not judged.leaves
+        return command in plan.checks and judged_command.shut_in and not judged_command.leaves
 
     def _deed(self, call: Ready) -> Deed:
         deed = call.tool.deed(call.args, call.preview)
@@ -237,9 +237,9 @@ class Gatekeeper:
         assessment = assess(deed, Path(self._session.state.folder))
         if mode is not Mode.AUTO or assessment.level == "low":
             return assessment
-        unkept = await self._unkept(() if deed.command else call.tool.touches(call.args)) if self._reversible else None
-        comes_back = await asyncio.to_thread(self._comes_back, call, deed, assessment, unkept)
-        if self._reversible and not deed.command and unkept != frozenset():
+        files = await self._unkept(() if deed.command else call.tool.touches(call.args)) if self._reversible else None
+        comes_back = await asyncio.to_thread(self._comes_back, call, deed, assessment, files)
+        if self._reversible and not deed.command and files != frozenset():
             assessment = assessment._replace(beyond_undo=True)
         return assessment._replace(comes_back=comes_back)
 
@@ -259,8 +259,8 @@ class Gatekeeper:
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         paths = [impact.path for risky_action in risky for impact in risky_action.preview.impacts]
-        tracked = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
-        question = gate_question(risky, decision, doubtful, tracked, self._reversible)
+        tracked_paths = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
+        question = gate_question(risky, decision, doubtful, tracked_paths, self._reversible)
         habit = habit_of(risky, question)
         if habit and (times := dict(self.permissions.usual()).get(habit)):
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
@@ -287,25 +287,25 @@ class Gatekeeper:
         return "\n".join([*lines, *([in_words("gate_said", said=answer.said)] if answer.said else [])])
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
-        offered = {choice.key for choice in question.choices}
+        offered_keys = {choice.key for choice in question.choices}
         match answer.choice:
             case "yes":
-                named = [
+                chosen = [
                     risky_action
                     for risky_action in risky
                     if not answer.paths or risky_action.only_touches(answer.paths)
                 ]
-                only = frozenset(risky_action.action.action_id for risky_action in named if len(named) < len(risky))
-                whole = len(named) == len(risky)
-                return Clearance(whole, asked=True, reason=answer.text, wish=not whole, only=only)
-            case "edit" if "edit" in offered:
+                ids = frozenset(risky_action.action.action_id for risky_action in chosen if len(chosen) < len(risky))
+                names_all = len(chosen) == len(risky)
+                return Clearance(names_all, asked=True, reason=answer.text, wish=not names_all, only=ids)
+            case "edit" if "edit" in offered_keys:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
                 rules = self._meant(answer.about, risky)
-                partly = answer.bounded and not all(covered(risky_action, rules) for risky_action in risky)
-                if rules or not partly:
+                is_partial = answer.bounded and not all(covered(risky_action, rules) for risky_action in risky)
+                if rules or not is_partial:
                     self._allow(rules, scope, answer.about)
-                return Clearance(not partly, asked=True, reason=answer.text if partly else "", wish=partly)
+                return Clearance(not is_partial, asked=True, reason=answer.text if is_partial else "", wish=is_partial)
             case "wish":
                 if answer.kept_scope and (rules := self._meant(answer.about, risky)):
                     self._allow(rules, "session", answer.about)
@@ -322,25 +322,25 @@ class Gatekeeper:
         subject is the plan, these are rules for its files and for the present question, as long as the plan is carried
         out."""
         state = self._session.state
-        whole = about_plan(about, state.language) if self._plan_id() else ""
-        if not whole or state.plan is None:
-            offered = (
+        part = about_plan(about, state.language) if self._plan_id() else ""
+        if not part or state.plan is None:
+            offered_rules = (
                 (risky_action.rule, risky_action.preview.impacts)
                 for risky_action in risky
                 if risky_action.rule in rules_offered(risky)
             )
-            named = (fitting(rule, impacts, about, state.language) for rule, impacts in offered if rule)
-            return list(dict.fromkeys(filter(None, named)))
+            named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
+            return list(dict.fromkeys(filter(None, named_rules)))
         rules = plan_rules(state.plan)
-        further = [rule for rule in rules_offered(risky) if whole == "all" and (rule.operation != EDITS or not rules)]
-        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in further)]
+        offers = [rule for rule in rules_offered(risky) if part == "all" and (rule.operation != EDITS or not rules)]
+        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
         """Adds the rules for a yes that goes further than the plan itself: its files may be edited while it is carried
         out. Anything else that was named is asked about when it comes."""
         language = self._session.state.language
-        meant = not named_in(about, language) or about_plan(about, language)
-        self._allow(plan_rules(plan) if meant else [], "session", "")
+        is_about_plan = not named_in(about, language) or about_plan(about, language)
+        self._allow(plan_rules(plan) if is_about_plan else [], "session", "")
 
     def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
         """Adds the rules. The user is told of each one before it counts."""

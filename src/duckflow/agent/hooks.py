@@ -143,8 +143,8 @@ class Hooks:
     async def _run(self, hook: "Hook", fields: Mapping[str, Any]) -> "HookReply":
         from duckflow.extensions.hook_run import run_hook
 
-        place = self.consent.programs.only_place(hook.program) if hook.brought else None
-        return await run_hook(hook, {**fields, "cwd": str(place or self.folder)}, partial(self._launch, hook))
+        folder = self.consent.programs.only_place(hook.program) if hook.brought else None
+        return await run_hook(hook, {**fields, "cwd": str(folder or self.folder)}, partial(self._launch, hook))
 
     def _hear(self, event: Event) -> None:
         """Tells hooks in the background that somebody is asked or that an agent has ended. They can change nothing."""
@@ -155,8 +155,8 @@ class Hooks:
                 report = self.tell("Notification", {"message": message, "notification_type": kind}, (kind,))
             case AgentEnded() if self.there_are("SubagentStop"):
                 kind = self._session.state.agents[event.agent_id].kind
-                about = {"agent_id": event.agent_id, "agent_type": kind, "last_assistant_message": event.report.found}
-                report = self.tell("SubagentStop", about, (kind,))
+                details = {"agent_id": event.agent_id, "agent_type": kind, "last_assistant_message": event.report.found}
+                report = self.tell("SubagentStop", details, (kind,))
             case _:
                 return
         task = asyncio.create_task(report)
@@ -195,8 +195,8 @@ class Hooks:
 
     def _find(self, with_folder: bool) -> "FoundHooks | None":
         files = (*((self._places.home, name) for name in HOME_HOOKS), *((self.folder, name) for name in PROJECT_HOOKS))
-        named = self._own_groups or any((top / name).is_file() for top, name in files)
-        if not named and not (with_folder and self.consent.programs.agreements.all()):
+        has_hooks = self._own_groups or any((top / name).is_file() for top, name in files)
+        if not has_hooks and not (with_folder and self.consent.programs.agreements.all()):
             return None
         from duckflow.extensions.hook_files import find_hooks
 
@@ -222,8 +222,8 @@ class Hooks:
         the repository names, with the user's rights."""
         from duckflow.safety.repository import git_runs_programs
 
-        free = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
-        return not free and git_runs_programs(self.folder)
+        is_permitted = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
+        return not is_permitted and git_runs_programs(self.folder)
 
     def _common(self, event: str) -> dict[str, Any]:
         from duckflow.extensions.hook_run import HookTranscript
@@ -248,21 +248,23 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
     contexts are added up."""
     from duckflow.extensions.hook_run import HookReply
 
-    combined = HookReply(
+    combined_reply = HookReply(
         problem=next((reply.problem for reply in replies if reply.decision == "ask" and reply.problem), None)
     )
     for decision in ("deny", "ask", "allow"):
         if wanting := [reply for reply in replies if reply.decision == decision]:
-            combined = combined._replace(
+            combined_reply = combined_reply._replace(
                 decision=decision, reason="\n".join(filter(None, (reply.reason for reply in wanting)))
             )
             break
     stops = [reply for reply in replies if reply.stops]
     context = "\n\n".join(reply.context for reply in replies if reply.context)
-    updated = next((reply.updated for reply in replies if reply.updated is not None), None)
+    updated_input = next((reply.updated for reply in replies if reply.updated is not None), None)
     output = next((reply.output for reply in replies if reply.output is not None), None)
-    reason = "\n".join(reply.reason for reply in stops) if stops else combined.reason
-    return combined._replace(context=context, updated=updated, output=output, stops=bool(stops), reason=reason)
+    reason = "\n".join(reply.reason for reply in stops) if stops else combined_reply.reason
+    return combined_reply._replace(
+        context=context, updated=updated_input, output=output, stops=bool(stops), reason=reason
+    )
 
 
 class CheckedByHooks(NamedTuple):
@@ -286,18 +288,18 @@ class ToolHooks:
         """Asks hooks about actions before the Gate, so that the Gate shows what really runs."""
         if not self._hooks.there_are("PreToolUse"):
             return CheckedByHooks(list(ready), [])
-        checked = CheckedByHooks([], [])
+        checked_calls = CheckedByHooks([], [])
         for call in ready:
             reply = await self._tell("PreToolUse", call, {})
             self._stop(reply, actor)
             if reply.decision == "deny" or reply.stops:
-                checked.refused.append((call.action, self.refusal(call.action, reply.reason)))
+                checked_calls.refused.append((call.action, self.refusal(call.action, reply.reason)))
                 continue
             try:
-                checked.ready.append(self._as_wanted(call, reply, prepare, actor))
+                checked_calls.ready.append(self._as_wanted(call, reply, prepare, actor))
             except (ToolError, OSError) as problem:
-                checked.refused.append((call.action, self.refusal(call.action, str(problem))))
-        return checked
+                checked_calls.refused.append((call.action, self.refusal(call.action, str(problem))))
+        return checked_calls
 
     async def at_gate(self, asked_about: Sequence[Ready], by_person: bool, actor: Actor) -> Clearance | None:
         """Lets hooks answer before the user is asked. A yes counts if the user's settings say so. It does not count if
@@ -309,8 +311,8 @@ class ToolHooks:
             self._stop(reply, actor)
             if reply.decision == "deny" or reply.stops:
                 return Clearance(False, reason=reply.reason, by_hook=True)
-        yes = all(reply.decision == "allow" and reply.updated is None for reply in replies)
-        return Clearance(True) if yes and self._hooks.settings.may_allow and not by_person else None
+        all_allow = all(reply.decision == "allow" and reply.updated is None for reply in replies)
+        return Clearance(True) if all_allow and self._hooks.settings.may_allow and not by_person else None
 
     def tell_with(self, action_id: str, *texts: str) -> None:
         """Keeps texts that the model gets with the result, because what was done differs from what it proposed."""
@@ -331,8 +333,8 @@ class ToolHooks:
             if reply.decision == "deny":
                 remarks.append(self._note("hook_objects", reason=reply.reason))
             if reply.output is not None:
-                shown = reply.output[: max(LONGEST_OUTPUT, len(outcome.for_model))]
-                outcome = outcome._replace(for_model=shown, pictures=())
+                output = reply.output[: max(LONGEST_OUTPUT, len(outcome.for_model))]
+                outcome = outcome._replace(for_model=output, pictures=())
                 remarks.append(self._note("hook_output"))
                 actor.emit(Noticed(what=say("hook.output", operation=call.action.operation, subject=call.action.about)))
             remarks.append(reply.context)
@@ -340,9 +342,9 @@ class ToolHooks:
         return outcome._replace(for_model=f"{outcome.for_model}\n{added}") if added else outcome
 
     async def _tell(self, event: str, call: Ready, extra: dict[str, Any]) -> "HookReply":
-        names, shaped = call.tool.names, call.tool.for_hooks(call.action.args, self._hooks.folder)
-        about = {"tool_name": names[0], "tool_input": shaped, "tool_use_id": call.action.action_id, **extra}
-        return await self._hooks.tell(event, about, names, call.action.about)
+        names, tool_input = call.tool.names, call.tool.for_hooks(call.action.args, self._hooks.folder)
+        details = {"tool_name": names[0], "tool_input": tool_input, "tool_use_id": call.action.action_id, **extra}
+        return await self._hooks.tell(event, details, names, call.action.about)
 
     def _as_wanted(self, call: Ready, reply: "HookReply", prepare: Callable[[Action], Ready], actor: Actor) -> Ready:
         context = [reply.context]

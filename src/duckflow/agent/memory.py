@@ -184,10 +184,10 @@ class ConversationMemory(AgentHistory):
         state, bubble = self._session.state, self._bubble
         self._follow()
         tokens = round(bubble.tokens * self._tokens.factor)
-        shown = len(bubble.entries)
+        shown_count = len(bubble.entries)
         lines = [
-            say("memory.context", tokens=tokens, budget=self._budget, shown=shown, messages=len(state.messages)),
-            say("memory.pinned", recent=min(self._settings.recent_messages, shown)),
+            say("memory.context", tokens=tokens, budget=self._budget, shown=shown_count, messages=len(state.messages)),
+            say("memory.pinned", recent=min(self._settings.recent_messages, shown_count)),
             say("memory.archive", messages=self._gravel.count(), lessons=len(self._castle.lessons())),
         ]
         if (successes := self._facts.successes())["tasks"]:
@@ -242,10 +242,10 @@ class ConversationMemory(AgentHistory):
         from duckflow.memory.recalled import quote_hits, select_relevant
 
         set_aside, state = self._set_aside(), self._session.state
-        near = self._found(asked, self._settings.evidence_hits, NEAR)
-        relevant = select_relevant(near, asked, state.session_id, state.language)
+        near_hits = self._found(asked, self._settings.evidence_hits, NEAR)
+        relevant_hits = select_relevant(near_hits, asked, state.session_id, state.language)
         # Messages that the user went back from do not come back by themselves.
-        hits = [hit for hit in relevant if hit.message_id not in set_aside]
+        hits = [hit for hit in relevant_hits if hit.message_id not in set_aside]
         self._refer(hits)
         return quote_hits(hits, self._settings.evidence_tokens)
 
@@ -259,8 +259,8 @@ class ConversationMemory(AgentHistory):
 
     def _found(self, question: str, limit: int, reach: Reach, in_context: bool = False) -> list[ArchiveHit]:
         self._follow()
-        shown = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None and not in_context}
-        return self._gravel.search(question, limit, shown, reach)
+        shown_ids = {entry.message.message_id for entry in self._bubble.entries if entry.cut is None and not in_context}
+        return self._gravel.search(question, limit, shown_ids, reach)
 
     async def _before_pruning(self) -> None:
         """Tells hooks of the pruning. What does not fit must leave even if a hook objects; it is archived, so nothing

@@ -58,8 +58,8 @@ class Permission(FrozenData):
         if command:
             if command == self.pattern:
                 return True
-            plain = _unwrapped(command) if _plain(command) else ""
-            return plain == self.pattern or (not _stands_alone(self.pattern) and _task(plain) == self.pattern)
+            inner = _unwrapped(command) if _plain(command) else ""
+            return inner == self.pattern or (not _stands_alone(self.pattern) and _task(inner) == self.pattern)
         paths = [impact.path for impact in impacts]
         if not paths:
             return self.pattern == ANY
@@ -103,8 +103,8 @@ class Permission(FrozenData):
         name = self.pattern.rpartition("/")[2]
         kind = name.removeprefix("*").casefold()
         names = named_in(about, language)
-        named = names and all(kind in (f".{word.lstrip('*.')}", *FILE_KINDS.get(word, ())) for word in names)
-        if self.operation != EDITS or not named or not name.startswith("*."):
+        names_kind = names and all(kind in (f".{word.lstrip('*.')}", *FILE_KINDS.get(word, ())) for word in names)
+        if self.operation != EDITS or not names_kind or not name.startswith("*."):
             return self
         return self.model_copy(update={"pattern": f"**/{name}"})
 
@@ -113,10 +113,10 @@ def plan_rules(plan: Plan) -> list[Permission]:
     """Returns the rule for edits of the files that a plan names. A name without a folder may be in any folder."""
     from duckflow.tools.plan.step_context import FILE_NAME
 
-    named = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
-    patterns = [escaped(name) if "/" in name else f"**/{escaped(name)}" for name in named if not name.startswith("/")]
-    inside = [pattern for pattern in patterns if ".." not in pattern]
-    return [Permission(operation=EDITS, pattern=LISTED.join(inside), plan=plan.plan_id)] if inside else []
+    names = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
+    patterns = [escaped(name) if "/" in name else f"**/{escaped(name)}" for name in names if not name.startswith("/")]
+    globs = [pattern for pattern in patterns if ".." not in pattern]
+    return [Permission(operation=EDITS, pattern=LISTED.join(globs), plan=plan.plan_id)] if globs else []
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
@@ -158,8 +158,8 @@ def rule_for(
     impacts = tuple(impacts)
     operation = _subject(operation, impacts)
     paths = {PurePosixPath(impact.path) for impact in impacts}
-    alike = {(path.parent, path.suffix) for path in paths}
-    suffix = next(iter(alike))[1] if len(alike) == 1 else ""
+    file_groups = {(path.parent, path.suffix) for path in paths}
+    suffix = next(iter(file_groups))[1] if len(file_groups) == 1 else ""
     if suffix and not by_name and all(impact.change != "delete" for impact in impacts):
         folder = str(next(iter(paths)).parent)
         pattern = ("" if folder == "." else escaped(folder) + "/") + f"*{escaped(suffix)}"
@@ -195,8 +195,8 @@ def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, languag
     one_file = bool(paths) and search("scopes.this_file", about, language) is not None
     if not one_file and all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
         return rule
-    meant = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
-    return rule.model_copy(update={"pattern": escaped(str(meant[0]))}) if len(meant) == 1 else None
+    hits = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
+    return rule.model_copy(update={"pattern": escaped(str(hits[0]))}) if len(hits) == 1 else None
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
@@ -246,10 +246,10 @@ def _hands_over_code(command: str) -> bool:
 
 def _unwrapped(command: str) -> str:
     """Returns the command without words that only say how long, how nicely or with which variables it runs."""
-    plain = " ".join(command.split())
-    while wrapper := re.match(WRAPPER, plain):
-        plain = plain[wrapper.end() :]
-    return plain
+    text = " ".join(command.split())
+    while wrapper := re.match(WRAPPER, text):
+        text = text[wrapper.end() :]
+    return text
 
 
 def _plain(command: str) -> bool:
@@ -299,9 +299,9 @@ class ApprovalHistory:
         self._times: dict[Permission, int] | None = None
 
     def answered(self, rule: Permission, allowed: bool) -> None:
-        counted = {other: times for other, times in self._counted().items() if other != rule}
-        counted[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
-        self._times = dict(list(counted.items())[-MOST_COUNTED:])
+        counts = {other: times for other, times in self._counted().items() if other != rule}
+        counts[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
+        self._times = dict(list(counts.items())[-MOST_COUNTED:])
         rows = [{**habit.model_dump(exclude_defaults=True), "times": times} for habit, times in self._times.items()]
         write_whole(self._path, json.dumps(rows, ensure_ascii=False, indent=1))
 
@@ -358,8 +358,8 @@ class Permissions:
     def changed(self, operation: str, description: str) -> Phrase | None:
         """Returns how a server's tool describes itself now, compared with when it was allowed, if it was."""
         rules = (*self.session, *self.always)
-        earlier = next((rule for rule in reversed(rules) if rule.operation == operation), None)
-        return say("risk.tool_changed", difference=difference(earlier.said, description)) if earlier else None
+        earlier_rule = next((rule for rule in reversed(rules) if rule.operation == operation), None)
+        return say("risk.tool_changed", difference=difference(earlier_rule.said, description)) if earlier_rule else None
 
     @property
     def secret_files(self) -> bool:
@@ -368,7 +368,7 @@ class Permissions:
     def add(self, rule: Permission, for_good: bool) -> None:
         rules = self.always if for_good else self.session
         # A rule for an earlier description of the tool is over.
-        rules[:] = [known for known in rules if not rule.said or known.operation != rule.operation or known == rule]
+        rules[:] = [old for old in rules if not rule.said or old.operation != rule.operation or old == rule]
         if rule not in rules:
             rules.append(rule)
         if for_good:

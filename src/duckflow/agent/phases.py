@@ -42,13 +42,13 @@ def transition_table(own: Mapping[str, Mapping[str, str]]) -> TransitionTable:
     """Returns the packaged table with the user's own moves on top. A move with an empty reason is removed."""
     table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
     for source, moves in own.items():
-        merged = {**table.get(source, {}), **moves}
-        table[source] = {target: why for target, why in merged.items() if why}
+        merged_moves = {**table.get(source, {}), **moves}
+        table[source] = {target: why for target, why in merged_moves.items() if why}
     try:
         return TransitionTable.model_validate({"allowed": table})
     except ValidationError as problem:
-        strange = problem.errors()[0]
-        raise UsageError("config.bad_transitions", name=strange["input"], known=", ".join(Phase)) from None
+        error = problem.errors()[0]
+        raise UsageError("config.bad_transitions", name=error["input"], known=", ".join(Phase)) from None
 
 
 class Phases:
@@ -63,15 +63,15 @@ class Phases:
 
     def follow(self, decision: Decision) -> bool:
         """Makes the move that the Decision asks for. The model is told of a refused one."""
-        here, target = self._session.state.phase, decision.step
-        if here == target:
+        phase, target = self._session.state.phase, decision.step
+        if phase == target:
             return True
-        if self._table.allows(here, target):
+        if self._table.allows(phase, target):
             self._move(target, decision.rationale, by_model=True)
             return True
-        possible = ", ".join(self._table.targets(here)) or "-"
-        why = self._why("step_refused", here=here, there=target, possible=possible)
-        self._session.emit(PhaseRefused(source=here, target=target, why=why))
+        possible_targets = ", ".join(self._table.targets(phase)) or "-"
+        why = self._why("step_refused", here=phase, there=target, possible=possible_targets)
+        self._session.emit(PhaseRefused(source=phase, target=target, why=why))
         self._session.emit(MessageAdded(message=Message(role="system", text=why, turn=self._session.state.turn)))
         return False
 
@@ -92,7 +92,7 @@ class Phases:
     def gate(self) -> Generator[Callable[[bool, str], None]]:
         """Sets the phase AWAITING_APPROVAL while the user is asked. The caller then says whether it is allowed, and
         names the note that says why not."""
-        before, answered = self._session.state.phase, False
+        phase_before, answered = self._session.state.phase, False
 
         def answer(allowed: bool, why: str) -> None:
             nonlocal answered
@@ -101,11 +101,13 @@ class Phases:
                 return
             if not allowed:
                 self._move(Phase.PLANNING, self._why(why), status=Status.REQUIRES_USER_INPUT)
-            elif before is not Phase.AWAITING_APPROVAL:
+            elif phase_before is not Phase.AWAITING_APPROVAL:
                 # A read that was asked about while planning is no reason to begin executing.
-                self._move(Phase.PLANNING if before is Phase.PLANNING else Phase.EXECUTION, self._why("moved_yes"))
+                self._move(
+                    Phase.PLANNING if phase_before is Phase.PLANNING else Phase.EXECUTION, self._why("moved_yes")
+                )
 
-        if self._table.allows(before, Phase.AWAITING_APPROVAL):
+        if self._table.allows(phase_before, Phase.AWAITING_APPROVAL):
             self._move(Phase.AWAITING_APPROVAL, self._why("moved_asked"), status=Status.REQUIRES_USER_INPUT)
         try:
             yield answer
@@ -122,26 +124,26 @@ class Phases:
         """Ends the work when the model says `done`. Returns true when the work is over; false when one review loop must
         look at what happened. `failed` says what speaks against it; work that is called done all the same is shown as
         unverified. `unmade` means that a change broke, which has led from executing back to planning."""
-        here = self._session.state.phase
-        worked = reviewed or unmade or here in (Phase.EXECUTION, Phase.REVIEW)
-        if here is Phase.EXECUTION or (unmade and here is Phase.PLANNING and not reviewed):
+        phase = self._session.state.phase
+        has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
+        if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):
             self._move(Phase.REVIEW, self._why("moved_executed"))
             if failed and not reviewed:
                 return False
         state = self._session.state
         if state.review and state.review.verdict != "approved":
             failed = failed or f"{state.review.rating}, {state.review.verdict}"
-        if failed and worked:
+        if failed and has_worked:
             self._doubted = state.turn
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
-        rejected = state.review is not None and state.review.verdict == "rejected"
-        red = any(run.failing for run in state.check_runs)
+        is_rejected = state.review is not None and state.review.verdict == "rejected"
+        is_red = any(run.failing for run in state.check_runs)
         if state.phase is Phase.REVIEW:
-            if state.review is None or state_of(state.check_runs) == "failing" or (red and failed):
+            if state.review is None or state_of(state.check_runs) == "failing" or (is_red and failed):
                 self._session.emit(Reviewed(review=_computed(state, failed)))
             why = self._why("moved_unverified", failed=failed or lines_of(state.check_runs))
-            why = why if failed or red or rejected else self._why("moved_succeeded")
-            self._move(Phase.DONE, why, status=Status.ERROR if red or rejected else Status.SUCCESS)
+            why = why if failed or is_red or is_rejected else self._why("moved_succeeded")
+            self._move(Phase.DONE, why, status=Status.ERROR if is_red or is_rejected else Status.SUCCESS)
         return True
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
@@ -149,11 +151,11 @@ class Phases:
         request orders work, so that a turn without any is reported, whatever the model says. So is a command that ended
         badly and was the last one."""
         state = self._session.state
-        stand, ran = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
-        broken = bool(state.evidence) and not state.evidence[-1].ok
-        if ran or state.changed_in_turn or stand == "failing" or (ran_commands and (owed or broken)):
-            last = state.evidence[-1].text if stand == "none" and state.evidence else ""
-            key = "checks.other" if last else f"checks.{stand}"
+        check_state, has_run = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
+        is_failing = bool(state.evidence) and not state.evidence[-1].ok
+        if has_run or state.changed_in_turn or check_state == "failing" or (ran_commands and (owed or is_failing)):
+            last = state.evidence[-1].text if check_state == "none" and state.evidence else ""
+            key = "checks.other" if last else f"checks.{check_state}"
             self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
         elif owed and self._doubted != state.turn:
             self._session.emit(Noticed(what=say("checks.nothing")))
@@ -161,15 +163,15 @@ class Phases:
     def close(self, failed: str) -> bool:
         """Ends the work of a turn that closes by asking what else to do. Says whether it ended; `failed` says what
         speaks against it."""
-        worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
-        return worked and self.finish(failed, reviewed=True)
+        has_worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
+        return has_worked and self.finish(failed, reviewed=True)
 
     def wait_for_user(self) -> None:
         """Waits for the user when the turn ends with a question. If there is a draft of a plan, its approval is waited
         for."""
         state = self._session.state
-        drafted = state.plan is not None and state.plan.status == "draft"
-        if drafted and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
+        is_draft = state.plan is not None and state.plan.status == "draft"
+        if is_draft and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
             self._move(Phase.AWAITING_APPROVAL, self._why("moved_plan_waits"), status=Status.REQUIRES_USER_INPUT)
         else:
             self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
@@ -203,8 +205,8 @@ class Phases:
 def _computed(state: AgentState, failed: str) -> Review:
     """Computes the review. The work is good if a check or another command has succeeded since the last change;
     otherwise it is fair."""
-    stand = state_of(state.check_runs)
-    if failed or stand == "failing":
+    check_state = state_of(state.check_runs)
+    if failed or check_state == "failing":
         return Review(rating="needs_work", verdict="fix")
-    shown = stand in ("passing", "passing_before") or (stand == "none" and state.evidence)
-    return Review(rating="good" if shown else "fair", verdict="approved")
+    is_proven = check_state in ("passing", "passing_before") or (check_state == "none" and state.evidence)
+    return Review(rating="good" if is_proven else "fair", verdict="approved")

@@ -41,11 +41,11 @@ class ConversationPictures:
             message = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
             raise ToolError(message, "picture.not_one", name=name)
         if len(data) > LARGEST or max(header[1:]) > WIDEST:
-            smaller = _made_smaller(data)
-            after = read_header(smaller)
+            smaller_data = _made_smaller(data)
+            after = read_header(smaller_data)
             if after is None:
                 raise _too_large(name, header, len(data))
-            data, header = smaller, after
+            data, header = smaller_data, after
         media, width, height = header
         digest = self._store.keep(data)
         return Picture(digest=digest, name=name, media=media, size=len(data), width=width, height=height)
@@ -65,20 +65,20 @@ class ConversationPictures:
     async def shown_in(self, request: Request) -> AsyncGenerator[Request]:
         """Yields the request with the bytes of its pictures. A picture that was accepted before is not blamed for a
         refusal."""
-        whole = self._loaded(request)
+        whole_request = self._loaded(request)
         try:
-            yield whole
+            yield whole_request
         except PicturesRefused:
-            self._refused |= whole.pictures.keys() - self._accepted
+            self._refused |= whole_request.pictures.keys() - self._accepted
             raise
-        self._accepted |= whole.pictures.keys()
+        self._accepted |= whole_request.pictures.keys()
 
     def _loaded(self, request: Request) -> Request:
         """Returns the request with the bytes of its pictures. A note stands for those that are refused, gone, or too
         many."""
-        wanted = {picture.digest: picture for message in request.messages for picture in message.pictures}
-        data = dict(self._fitting(list(wanted.values())[::-1]))
-        left_out, language = wanted.keys() - data.keys(), self._session.state.language
+        pictures_by_digest = {picture.digest: picture for message in request.messages for picture in message.pictures}
+        data = dict(self._fitting(list(pictures_by_digest.values())[::-1]))
+        left_out, language = pictures_by_digest.keys() - data.keys(), self._session.state.language
         messages = tuple(without_pictures(message, language, "picture_gone", left_out) for message in request.messages)
         return request._replace(messages=messages, pictures=data)
 
@@ -97,23 +97,23 @@ def _made_smaller(data: bytes) -> bytes:
         return b""
     from PIL import Image, ImageOps
 
-    made = io.BytesIO()
+    smaller_file = io.BytesIO()
     try:
         with Image.open(io.BytesIO(data)) as picture:
             picture.draft("RGB", (SMALLER_SIDE, SMALLER_SIDE))
             picture.thumbnail((SMALLER_SIDE, SMALLER_SIDE))
             upright = ImageOps.exif_transpose(picture)
-            upright.save(made, "PNG" if picture.format != "JPEG" else "JPEG")
-            if made.tell() > LARGEST:
-                made = io.BytesIO()
-                upright.convert("RGB").save(made, "JPEG", quality=80)
+            upright.save(smaller_file, "PNG" if picture.format != "JPEG" else "JPEG")
+            if smaller_file.tell() > LARGEST:
+                smaller_file = io.BytesIO()
+                upright.convert("RGB").save(smaller_file, "JPEG", quality=80)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return b""
-    return made.getvalue()
+    return smaller_file.getvalue()
 
 
 def _too_large(name: str, header: tuple[MediaType, int, int], size: int) -> ToolError:
-    what, limit = describe_picture(*header, size), f"{LARGEST / MB:.2f} MB"
+    description, limit = describe_picture(*header, size), f"{LARGEST / MB:.2f} MB"
     key = "picture.too_large" if find_spec("PIL") else "picture.not_made_smaller"
-    message = f"{name} is too large to be shown ({what})."
-    return ToolError(message, key, name=name, what=what, limit=limit, widest=WIDEST)
+    message = f"{name} is too large to be shown ({description})."
+    return ToolError(message, key, name=name, what=description, limit=limit, widest=WIDEST)

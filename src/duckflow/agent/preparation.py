@@ -112,23 +112,23 @@ class Preparation:
     def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
         """Prepares as many actions from the front as possible. One that cannot be prepared may build on a change before
         it; it waits, and only edits of other files go before it. `lacking` says by action why its text is missing."""
-        ready: list[Ready] = []
-        later: list[Action] = []
+        ready_calls: list[Ready] = []
+        later_actions: list[Action] = []
         problem: ToolError | None = None
-        for place, action in enumerate(part):
-            if later and not all(self.edits(edit.operation) for edit in (action, *later)):
-                return Prepared(ready, later + list(part[place:]), problem)
-            if action.args.get("path") in [waiting.args.get("path") for waiting in later]:
-                later.append(action)
+        for index, action in enumerate(part):
+            if later_actions and not all(self.edits(edit.operation) for edit in (action, *later_actions)):
+                return Prepared(ready_calls, later_actions + list(part[index:]), problem)
+            if action.args.get("path") in [waiting.args.get("path") for waiting in later_actions]:
+                later_actions.append(action)
                 continue
             try:
-                if missing := lacking.get(action.action_id):
-                    raise missing
-                ready.append(self.ready(action))
+                if problem_before := lacking.get(action.action_id):
+                    raise problem_before
+                ready_calls.append(self.ready(action))
             except (ToolError, OSError) as error:
                 problem = problem or in_words(error)
-                later.append(action)
-        return Prepared(ready, later, problem)
+                later_actions.append(action)
+        return Prepared(ready_calls, later_actions, problem)
 
     def ready(self, action: Action) -> Ready:
         tool = self._toolbox.find(action.operation)
@@ -138,10 +138,10 @@ class Preparation:
     def _arguments(self, tool: AnyTool, action: Action) -> Args:
         """Returns the checked arguments. They are checked once: an action that is changed (by its text, or by the user)
         is another object."""
-        known = self._checked.get(action.action_id)
-        if known is None or known[0] is not action:
-            known = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
-        return known[1]
+        checked = self._checked.get(action.action_id)
+        if checked is None or checked[0] is not action:
+            checked = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
+        return checked[1]
 
 
 def in_words(problem: Exception, operation: str = "") -> ToolError:

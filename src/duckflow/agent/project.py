@@ -80,8 +80,8 @@ class Project:
     def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
         folders = dict.fromkeys(folder for path in paths for folder in _above(path))
         candidates = (NearRules(folder, self._rules_of(f"{folder}/", NEAR_LIMIT)) for folder in folders)
-        near = [rules for rules in candidates if rules.text]
-        return sorted(near[-NEAR_FILES:], key=lambda rules: rules.folder.count("/"))
+        near_rules = [rules for rules in candidates if rules.text]
+        return sorted(near_rules[-NEAR_FILES:], key=lambda rules: rules.folder.count("/"))
 
     def facts(self) -> str:
         return self._facts
@@ -101,9 +101,9 @@ class Project:
             head = read_plain(git / "HEAD", HEAD_BYTES, cut=True).decode("utf-8", "replace")
         except OSError:
             return ""
-        named = re.match(BRANCH, head)
-        doing = next((what for name, what in UNFINISHED.items() if (git / name).exists()), "")
-        return ", ".join(filter(None, (named[1] if named else "detached HEAD", doing)))
+        branch_match = re.match(BRANCH, head)
+        doing = next((description for name, description in UNFINISHED.items() if (git / name).exists()), "")
+        return ", ".join(filter(None, (branch_match[1] if branch_match else "detached HEAD", doing)))
 
     @cached_property
     def _known(self) -> str:
@@ -119,10 +119,12 @@ class Project:
                 folders += [f"{path}/"] if "/" not in path and re.fullmatch(PLAIN_NAME, path) else []
             elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
                 languages[language] += min(size, LONG_FILE) + 1
-        least = languages.total() * LEAST_SHARE
-        spoken = ", ".join(name for name, share in languages.most_common(MOST_LANGUAGES) if share >= least)
+        least_share = languages.total() * LEAST_SHARE
+        main_languages = ", ".join(
+            name for name, share in languages.most_common(MOST_LANGUAGES) if share >= least_share
+        )
         added = ", ".join(f"+ {folder}" for folder in self._workspace.added)
-        return "; ".join(filter(None, (spoken, " ".join(sorted(folders)[:MOST_FOLDERS]), added)))
+        return "; ".join(filter(None, (main_languages, " ".join(sorted(folders)[:MOST_FOLDERS]), added)))
 
     @cached_property
     def _tests(self) -> str:
@@ -153,9 +155,9 @@ class Project:
                     # Under its other name it may be a secret file.
                     return ""
                 stamp = (facts.st_mtime_ns, facts.st_size)
-                known = self._read.get(path)
-                if known and known[0] == stamp:
-                    return known[1]
+                read_before = self._read.get(path)
+                if read_before and read_before[0] == stamp:
+                    return read_before[1]
                 data = file.read(limit + 1)
         except (OSError, ToolError):
             return ""
@@ -179,7 +181,7 @@ def _above(path: str) -> Iterator[str]:
 
 def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, int | None]]:
     """Yields files with their sizes, and folders without one, those near the top first."""
-    below: list[tuple[Path, str]] = []
+    subfolders: list[tuple[Path, str]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
@@ -188,9 +190,9 @@ def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, 
                 is_folder = entry.is_dir(follow_symlinks=False)
                 yield prefix + entry.name, None if is_folder else entry.stat(follow_symlinks=False).st_size
                 if is_folder:
-                    below.append((folder / entry.name, f"{prefix}{entry.name}/"))
+                    subfolders.append((folder / entry.name, f"{prefix}{entry.name}/"))
     except OSError:
         return
     if depth > 1:
-        for inner, name in below:
-            yield from _entries(inner, depth - 1, name)
+        for subfolder, name in subfolders:
+            yield from _entries(subfolder, depth - 1, name)

@@ -106,18 +106,18 @@ class CheckDoubts:
         folder, settings = Path(self._session.state.folder), self._proof.settings
         texts = partial(texts_of, folder, settings.reach_seconds)
         old = await asyncio.to_thread(old_tests, changes, lambda: texts() or {}, left_out_by_settings)
-        missing = old.missing(result.check.passed) if result.check.passed and result.check.runs_all else old.gone
-        missing = tuple(name for name in missing if result.check.covers_file(name.partition("::")[0]))
-        bent = set[str]()
-        altered = {*old.altered, *dict(old.renamed)}
-        tried = altered.union(old.touched).difference(missing)
-        if tried and settings.enabled:
+        missing_tests = old.missing(result.check.passed) if result.check.passed and result.check.runs_all else old.gone
+        missing_tests = tuple(name for name in missing_tests if result.check.covers_file(name.partition("::")[0]))
+        bent_tests = set[str]()
+        altered_tests = {*old.altered, *dict(old.renamed)}
+        tests_to_try = altered_tests.union(old.touched).difference(missing_tests)
+        if tests_to_try and settings.enabled:
             trial = OldTestTrial(changes, command, settings, dict(old.renamed))
-            weakened = await self._proof.old_tests(trial, tried, self._announce)
-            bent = altered.difference(missing) if weakened is None else weakened
+            weakened_tests = await self._proof.old_tests(trial, tests_to_try, self._announce)
+            bent_tests = altered_tests.difference(missing_tests) if weakened_tests is None else weakened_tests
         scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)
         scripts = await self._bent(command, changes, scripts)
-        return (*missing, *sorted(bent), *scripts)
+        return (*missing_tests, *sorted(bent_tests), *scripts)
 
     async def _altered(self, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
         """Returns the files of the command itself that existed before and were changed so that it ends well."""
@@ -134,8 +134,8 @@ class CheckDoubts:
         if not paths or not self._proof.settings.enabled:
             return paths
         trial = OldTestTrial(changes, command, self._proof.settings)
-        bent = await self._proof.old_check(trial, paths, self._announce)
-        return () if bent is False else paths
+        is_bent = await self._proof.old_check(trial, paths, self._announce)
+        return () if is_bent is False else paths
 
     def _announce(self) -> None:
         self._session.emit(Waiting(why=say("wait.proof", seconds=round(self._proof.settings.seconds))))

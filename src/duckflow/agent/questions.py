@@ -144,11 +144,11 @@ class Questions:
             return read_words(text, question, self._language())
         answer = read_choice(text, question, self._language())
         if question.kind in ("choice", "edit"):
-            if answer.choice == FREE and (named := _named(text, question, self._language())):
-                return named
+            if answer.choice == FREE and (named_answer := _named(text, question, self._language())):
+                return named_answer
             with_text = [choice.key for choice in question.choices if choice.takes_text]
-            instead = Answer(choice=with_text[0], text=text.strip()) if with_text else None
-            return instead if answer.choice == FREE else answer
+            free_answer = Answer(choice=with_text[0], text=text.strip()) if with_text else None
+            return free_answer if answer.choice == FREE else answer
         if wants_words(answer, question):
             asked.half = answer
             return None
@@ -160,9 +160,9 @@ def read_words(text: str, question: Question, language: str) -> Answer:
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
-        refused = choice.key == "no" and read_whole(plain, language).verdict == "no"
-        named = word in _names(choice, plain, language) or (refused and not read_whole(plain, language).reason)
-        if named and not choice.wants_text:
+        is_refusal = choice.key == "no" and read_whole(plain, language).verdict == "no"
+        is_named = word in _names(choice, plain, language) or (is_refusal and not read_whole(plain, language).reason)
+        if is_named and not choice.wants_text:
             return Answer(choice=choice.key)
     return Answer(choice="text", text=text.strip())
 
@@ -177,9 +177,9 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
     for choice in question.choices:
         if word in _names(choice, plain, language):
             return Answer(choice=choice.key)
-    begun = [choice.key for choice in question.choices if question.for_person and choice.key[:1] == word]
-    if len(begun) == 1:
-        return Answer(choice=begun[0])
+    begun_keys = [choice.key for choice in question.choices if question.for_person and choice.key[:1] == word]
+    if len(begun_keys) == 1:
+        return Answer(choice=begun_keys[0])
     answer = None if plain.isdecimal() else read_answer(plain, language=language)
     meaning = answer.choice if answer and not answer.text else ""
     keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]
@@ -192,8 +192,8 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
-    if answer is None and (named := _named(text, question, language)):
-        return named
+    if answer is None and (named_answer := _named(text, question, language)):
+        return named_answer
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
     if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
@@ -251,12 +251,12 @@ def _begun(text: str, question: Question, language: str) -> Answer | None:
     """Returns the choice whose own words begin with the text, if it is the only one. For `always` a beginning is not
     enough."""
     word = unicodedata.normalize("NFKC", text).strip().casefold()
-    meant = [
+    keys = [
         choice.key
         for choice in question.choices
         if any(name.startswith(word) for name in _names(choice, word, language))
     ]
-    return Answer(choice=meant[0]) if len(word) >= BEGUN and len(meant) == 1 and meant != ["always"] else None
+    return Answer(choice=keys[0]) if len(word) >= BEGUN and len(keys) == 1 and keys != ["always"] else None
 
 
 def _named(text: str, question: Question, language: str) -> Answer | None:
@@ -274,8 +274,8 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
         )
         for choice in question.choices
     }
-    best = [key for key, count in shared.items() if count and count == max(shared.values())]
-    return Answer(choice=best[0]) if len(best) == 1 and best[0] not in DECIDES else None
+    best_keys = [key for key, count in shared.items() if count and count == max(shared.values())]
+    return Answer(choice=best_keys[0]) if len(best_keys) == 1 and best_keys[0] not in DECIDES else None
 
 
 def _words(label: str) -> set[str]:
@@ -285,8 +285,8 @@ def _words(label: str) -> set[str]:
 def _deeds(question: Question) -> set[str]:
     """Returns the deed that the question is about, if all of its operations do the same; else nothing."""
     operations = question.gate.operations if question.gate else ()
-    deeds = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
-    return deeds if len(deeds) == 1 else set()
+    verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
+    return verbs if len(verbs) == 1 else set()
 
 
 def _needs_word(question: Question) -> bool:
@@ -302,16 +302,16 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
         return say("gate.always_word")
     if read_answer(text, _keys(question), language):
         return say("gate.word")
-    whole, shown = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
+    whole, short_text = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
     asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
     reaches = "session" in _keys(question) and whole.reaches
     if agreed := whole.agreed:
         asked.half = _wish(text, whole)
     if agreed and (agreed.scope or not reaches):
-        wider = agreed.scope in ("session", "always")
-        key = "gate.rest_about" if wider and agreed.about else "gate.rest_session" if wider else "gate.rest"
+        is_wider = agreed.scope in ("session", "always")
+        key = "gate.rest_about" if is_wider and agreed.about else "gate.rest_session" if is_wider else "gate.rest"
         return say(key, about=agreed.about, text=shorten(whole.rest, SHOWN))
-    return say("gate.unclear_scope" if reaches else "gate.unclear", text=shown)
+    return say("gate.unclear_scope" if reaches else "gate.unclear", text=short_text)
 
 
 def wants_words(answer: Answer, question: Question) -> bool:
@@ -323,10 +323,10 @@ def wants_words(answer: Answer, question: Question) -> bool:
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
     """Returns the answer for a key; nothing when it lacks its words, or is not offered. A Duck Call can always be
     answered with the other keys of the Pacemaker, too."""
-    offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
-    offered = offered or (choice == NOBODY and question.takes_nobody)
+    is_offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
+    is_offered = is_offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)
-    return answer if offered and not wants_words(answer, question) else None
+    return answer if is_offered and not wants_words(answer, question) else None
 
 
 def _keys(question: Question) -> tuple[str, ...]:
@@ -335,8 +335,8 @@ def _keys(question: Question) -> tuple[str, ...]:
 
 def _names(choice: Choice, text: str, language: str) -> set[str]:
     """Returns the names of a choice, in the languages that the text may be in."""
-    spoken = languages_in(text, language)
-    labels = {unicodedata.normalize("NFKC", Words(code).phrase(choice.label)) for code in spoken}
+    languages = languages_in(text, language)
+    labels = {unicodedata.normalize("NFKC", Words(code).phrase(choice.label)) for code in languages}
     return {choice.key} | {label.casefold() for label in labels}
 
 
@@ -373,8 +373,8 @@ class QuestionsBack:
         from duckflow.tools.plan.drafting import conversation, drafted
         from duckflow.tools.plan.drafts import ExplanationDraft, read_draft
 
-        gate, shown = asked.question.gate, Words(self._session.state.language).phrase
-        details = "\n".join(map(shown, (asked.question.title, *asked.question.details)))
+        gate, phrase = asked.question.gate, Words(self._session.state.language).phrase
+        details = "\n".join(map(phrase, (asked.question.title, *asked.question.details)))
         values = {
             "question": asked.text,
             "intent": "; ".join(gate.intent) if gate else "",
@@ -384,12 +384,12 @@ class QuestionsBack:
         }
         schema = strict_schema(ExplanationDraft.model_json_schema())
         try:
-            read = await drafted(
+            draft = await drafted(
                 self._think, "asked_back", values, schema, lambda reply: read_draft(reply, ExplanationDraft)
             )
         except DuckflowError:
             self._session.emit(Noticed(what=say("gate.not_explained")))
         else:
-            answer = read.answer.strip()
+            answer = draft.answer.strip()
             self._questions.keep_talk(asked.question.question_id, asked.text, answer)
             self._session.emit(Noticed(what=say("gate.explained", text=answer)))

@@ -37,10 +37,10 @@ class ResultFilter:
         return self._known
 
     def _read_secrets(self) -> KnownSecrets:
-        known = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
+        secrets = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
         for top in (around(Path(self._state.folder)), *self._added):
-            known = known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(known)
-        return known
+            secrets = known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(secrets)
+        return secrets
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Returns the result without secrets. Talk and plans are the model's own words. A command may have printed a
@@ -50,18 +50,20 @@ class ResultFilter:
             return result
         if result.effect == "run":
             return _hide(result, action, actor, self._state, await self.look())
-        known = self._known or await self.look()
-        return _hide(result, action, actor, self._state, KnownSecrets(values=known.values))
+        secrets = self._known or await self.look()
+        return _hide(result, action, actor, self._state, KnownSecrets(values=secrets.values))
 
 
 def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets) -> ActionResult:
     """Hides the secrets that are known. An error about a secret file is told without what it quotes."""
     folder = Path(state.folder)
     if not result.ok and (path := _secret_path(action.args, folder)):
-        text, _, quoted = result.for_model.partition("\n")
-        if quoted:
+        text, _, quoted_lines = result.for_model.partition("\n")
+        if quoted_lines:
             text += f"\n{note(state.language, 'secret_withheld', path=path)}"
-            actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=quoted.count("\n") + 1)))
+            actor.emit(
+                Noticed(what=say("secret.hidden", operation=result.operation, count=quoted_lines.count("\n") + 1))
+            )
         return _with_text(result, mask(text).text, known)
     masked = _mask(result.for_model, known)
     text = masked.text

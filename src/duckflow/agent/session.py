@@ -81,12 +81,12 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     of a description would say something else."""
     if not may_find("requests.forbids", text, language) or search("requests.points", text.strip(" .。!！\n"), language):
         return []
-    plain = re.sub(CODE, lambda code: "x" * len(code[0]), text)
-    beside = rf"(?i)^{joined('requests.joint', text, language)}[\s、,]*|{HANDED_OVER}"
+    masked_text = re.sub(CODE, lambda code: "x" * len(code[0]), text)
+    joint_pattern = rf"(?i)^{joined('requests.joint', text, language)}[\s、,]*|{HANDED_OVER}"
     orders: list[str] = []
-    for match in re.finditer(SENTENCE, plain):
-        sentence = re.sub(beside, "", text[match.start() : match.end()].strip(" 、,\n"))
-        forbids = search("requests.forbids", re.sub(beside, "", match[0].strip(" 、,")), language)
+    for match in re.finditer(SENTENCE, masked_text):
+        sentence = re.sub(joint_pattern, "", text[match.start() : match.end()].strip(" 、,\n"))
+        forbids = search("requests.forbids", re.sub(joint_pattern, "", match[0].strip(" 、,")), language)
         if waits := search("requests.waits", sentence.rstrip(".。!！"), language):
             forbids = search("requests.forbids", sentence[: waits.start()], language)
         if forbids and not sentence.endswith(("?", "？")):
@@ -160,25 +160,25 @@ class Bus:
         if self._publishing:
             return
         self._publishing = True
-        closed: BrokenPipeError | None = None
+        pipe_error: BrokenPipeError | None = None
         try:
             while self._waiting:
-                current = self._waiting.popleft()
+                current_event = self._waiting.popleft()
                 for key in tuple(self._listeners):
                     listener, kinds = self._listeners.get(key, (None, ()))
                     try:
-                        if listener and isinstance(current, kinds):
-                            listener(current)
+                        if listener and isinstance(current_event, kinds):
+                            listener(current_event)
                     except BrokenPipeError as problem:
-                        closed = problem
+                        pipe_error = problem
                     except Exception:
-                        log.exception("a listener failed at %s", current.kind)
+                        log.exception("a listener failed at %s", current_event.kind)
         finally:
             self._publishing = False
             self._waiting.clear()
-        if closed:
+        if pipe_error:
             # Nobody reads the output any more. That is no failure of a listener: it ends the program.
-            raise closed
+            raise pipe_error
 
 
 class StateOwner:
@@ -270,8 +270,8 @@ def reopen(path: Path) -> Opened:
     except JournalDamaged:
         from duckflow.store.salvage import salvage
 
-        saved = salvage(path)
-        return Opened(_resumed(path), saved)
+        salvaged = salvage(path)
+        return Opened(_resumed(path), salvaged)
 
 
 def _resumed(path: Path) -> Session:

@@ -72,8 +72,10 @@ class BegunReply:
 
     def interrupted(self, language: str) -> str:
         """Returns the note for the model that the turn was stopped, and how far its words had come."""
-        seen = self._seen.strip()
-        return note(language, "interrupted") + (f"\n{note(language, 'interrupted_saying', text=seen)}" if seen else "")
+        seen_text = self._seen.strip()
+        return note(language, "interrupted") + (
+            f"\n{note(language, 'interrupted_saying', text=seen_text)}" if seen_text else ""
+        )
 
 
 class LiveReply:
@@ -122,7 +124,7 @@ class Thinker:
 
     async def decide(self, state: AgentState, limit: int, note: str, narrow: Narrow | None) -> ParsedReply:
         corrections: tuple[PromptMessage, ...] = ()
-        attempt, unseen = 0, False
+        attempt, pictures_unseen = 0, False
         while True:
             reply, model = Reply("", "stop"), await self.connection.ready()
             form = model.form
@@ -137,9 +139,9 @@ class Thinker:
                 continue
             except PicturesRefused as problem:
                 # A picture that the user has just shown is the matter itself; one that comes up in the work is not.
-                if state.loop == 1 or unseen:
+                if state.loop == 1 or pictures_unseen:
                     raise
-                unseen = True
+                pictures_unseen = True
                 self._emit(Noticed(what=said(problem)))
             except ReplyUnusable as problem:
                 attempt += 1
@@ -156,8 +158,8 @@ class Thinker:
             raise ReplyUnusable(MALFORMED)
         if reply.broke_off:
             detail = shorten(reply.text.strip(), REFUSAL_SHOWN) or reply.raw or "-"
-            shown = detail if reply.finish == "refusal" else reply.raw or "-"
-            raise ProviderRefused(f"model.ended.{reply.finish}", model=state.model, detail=shown)
+            shown_detail = detail if reply.finish == "refusal" else reply.raw or "-"
+            raise ProviderRefused(f"model.ended.{reply.finish}", model=state.model, detail=shown_detail)
         reading = await asyncio.to_thread(model.form.read, reply, self._compiler.operations(), state)
         if reading.ignores_tools:
             model.provider.forgo_tools()
@@ -168,8 +170,8 @@ class Thinker:
         try:
             model = await self.connection.ready()
             if model.profile.local:
-                stable = self._compiler.main(state, [], Moment(model.form, model.profile))[:1]
-                async with aclosing(closable(model.provider, Request(stable, max_tokens=1))) as chunks:
+                stable_messages = self._compiler.main(state, [], Moment(model.form, model.profile))[:1]
+                async with aclosing(closable(model.provider, Request(stable_messages, max_tokens=1))) as chunks:
                     async for _ in chunks:
                         pass
         except DuckflowError as problem:
@@ -214,8 +216,8 @@ class Thinker:
         budget, job = self._budget((await self.connection.ready()).profile), state.jobs.get(actor.job_id)
         if job is None:
             return self._remembering.shown(budget)
-        own = [message for message in job.messages if message.step == actor.step_id]
-        return self._remembering.history_of_step(own, budget)
+        own_messages = [message for message in job.messages if message.step == actor.step_id]
+        return self._remembering.history_of_step(own_messages, budget)
 
     def _budget(self, profile: ModelProfile) -> int:
         return history_budget(self._memory, profile.window, profile.most_history)
@@ -230,18 +232,18 @@ def accept(
     """Takes in a Decision, and returns it as it counts from now on. The model is told what is refused. An answer that
     was given in this turn already, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)
-    wanted = _checked(decision.state_delta, session.state) if decision.state_delta else None
+    checked_delta = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
     turn = session.state.turn
     text = reading.text if reading.wire else "\n\n".join(decision.said())
     message = Message(role="assistant", text=text, turn=turn, decision=decision, wire=reading.wire)
     session.emit(MessageAdded(message=message))
-    if wanted and (wanted.delta.items() or wanted.delta.decision):
-        session.emit(FiveChanged(delta=wanted.delta))
-    if wanted and wanted.told:
-        session.emit(MessageAdded(message=Message(role="system", text=wanted.told, turn=turn)))
-    if wanted and wanted.goal_refused:
-        session.emit(Noticed(what=say("five.refused", goal=wanted.goal_refused)))
+    if checked_delta and (checked_delta.delta.items() or checked_delta.delta.decision):
+        session.emit(FiveChanged(delta=checked_delta.delta))
+    if checked_delta and checked_delta.told:
+        session.emit(MessageAdded(message=Message(role="system", text=checked_delta.told, turn=turn)))
+    if checked_delta and checked_delta.goal_refused:
+        session.emit(Noticed(what=say("five.refused", goal=checked_delta.goal_refused)))
     if decision.rating and decision.verdict and session.state.phase is Phase.REVIEW:
         session.emit(Reviewed(review=Review(rating=decision.rating, verdict=decision.verdict, by="model")))
     phases.follow(decision)
@@ -272,8 +274,8 @@ def _polite_action(action: Action) -> Action:
 
 def _real(choices: list[Any]) -> list[Any]:
     """Returns the choices that differ from each other; nothing if only one is left."""
-    different = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
-    distinct = [choice for choice in choices if different[str(choice).strip().casefold()] is choice]
+    first_of_text = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
+    distinct = [choice for choice in choices if first_of_text[str(choice).strip().casefold()] is choice]
     return distinct if len(distinct) > 1 else []
 
 
@@ -288,22 +290,22 @@ class CheckedDelta(NamedTuple):
 def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
     """Checks a change of the five items. A goal and constraints may change right after the user has spoken; under an
     approved plan its goal stands."""
-    accepted, notes, refused = delta, list[str](), ""
+    accepted, notes, refused_goal = delta, list[str](), ""
     five, plan = state.five, state.plan
     if delta.goal is not None and delta.goal != five.goal:
         if plan is not None and plan.under_way:
-            refused = delta.goal
+            refused_goal = delta.goal
             notes.append(note(state.language, "goal_stays_plans", goal=five.goal))
         elif five.goal and not state.heard:
-            refused = delta.goal
+            refused_goal = delta.goal
             notes.append(note(state.language, "goal_stays", goal=five.goal))
-    if refused:
+    if refused_goal:
         accepted = accepted.model_copy(update={"goal": None})
-    lost = [constraint for constraint in five.constraints if constraint not in (delta.constraints or ())]
-    if delta.constraints is not None and lost and not state.heard:
+    lost_constraints = [constraint for constraint in five.constraints if constraint not in (delta.constraints or ())]
+    if delta.constraints is not None and lost_constraints and not state.heard:
         accepted = accepted.model_copy(update={"constraints": None})
-        notes.append(note(state.language, "constraints_stay", constraints="; ".join(lost)))
+        notes.append(note(state.language, "constraints_stay", constraints="; ".join(lost_constraints)))
     if delta.plan_brief is not None and plan is not None and plan.under_way:
         # The brief follows the plan itself.
         accepted = accepted.model_copy(update={"plan_brief": None})
-    return CheckedDelta(accepted, refused, "\n".join(notes))
+    return CheckedDelta(accepted, refused_goal, "\n".join(notes))

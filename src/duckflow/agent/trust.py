@@ -49,19 +49,24 @@ class FolderTrust:
 
     def reasons(self) -> tuple[Phrase, ...]:
         """Returns the reasons to ask; none for an ordinary folder."""
-        reasons, known = tuple(self._reasons()), self._known()
-        if reasons and self._repository and str(self._repository.common) in known and not self._trusted_among(known):
+        reasons, known_folders = tuple(self._reasons()), self._known()
+        if (
+            reasons
+            and self._repository
+            and str(self._repository.common) in known_folders
+            and not self._trusted_among(known_folders)
+        ):
             return (*reasons, say("trust.not_inherited", repository=shown(str(self._repository.common))))
         return reasons
 
     def trust(self) -> None:
-        known = sorted({*self._known(), str(self._folder)})
+        known_folders = sorted({*self._known(), str(self._folder)})
         self._kept_in.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._kept_in.with_suffix(".new")
-        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        new_file = self._kept_in.with_suffix(".new")
+        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(known, file, ensure_ascii=False, indent=1)
-        fresh.replace(self._kept_in)
+            json.dump(known_folders, file, ensure_ascii=False, indent=1)
+        new_file.replace(self._kept_in)
 
     def _reasons(self) -> Iterator[Phrase]:
         if self._folder == Path("/"):
@@ -74,8 +79,8 @@ class FolderTrust:
             yield say("trust.brought", files=", ".join(programs[:5]))
         if (self._folder / SERVERS).exists():
             yield say("trust.servers", file=SERVERS)
-        brought = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
-        if places := [name for name in brought if (self._folder / name).is_dir()]:
+        brought_folders = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
+        if places := [name for name in brought_folders if (self._folder / name).is_dir()]:
             yield say("trust.extensions", places=", ".join(places))
         if any((self._folder / name).is_file() for name in PROJECT_HOOKS):
             yield from _hooks_in(self._folder)
@@ -83,25 +88,25 @@ class FolderTrust:
     def _trusted_among(self, known: Sequence[str]) -> bool:
         """Says whether the folder is trusted: by its own path, by a `.git` of its own (as was kept before), or as a
         worktree."""
-        own = self._folder / ".git"
+        git_folder = self._folder / ".git"
         if str(self._folder) in known:
             return True
         if self._no_project:
             return False
-        if own.is_dir() and not own.is_symlink():
-            return str(own) in known and not (own / "commondir").exists()
+        if git_folder.is_dir() and not git_folder.is_symlink():
+            return str(git_folder) in known and not (git_folder / "commondir").exists()
         repository = self._repository
         if repository is None or repository.top != self._folder or not points_back(repository):
             return False
-        main = repository.common
-        return str(main) in known or (main.name == ".git" and str(main.parent) in known)
+        main_folder = repository.common
+        return str(main_folder) in known or (main_folder.name == ".git" and str(main_folder.parent) in known)
 
     def _known(self) -> Sequence[str]:
         try:
-            known: Any = json.loads(self._kept_in.read_text(encoding="utf-8", errors="surrogateescape"))
+            folders: Any = json.loads(self._kept_in.read_text(encoding="utf-8", errors="surrogateescape"))
         except (OSError, ValueError):
             return ()
-        return [str(name) for name in cast("list[Any]", known)] if isinstance(known, list) else ()
+        return [str(name) for name in cast("list[Any]", folders)] if isinstance(folders, list) else ()
 
 
 def _hooks_in(folder: Path) -> Iterator[Phrase]:
@@ -121,15 +126,15 @@ def refuse_own_folders(folder: Path, own: Sequence[Path]) -> None:
 
 
 def _programs_in(folder: Path) -> Iterator[str]:
-    looked_at = 0
+    files_seen = 0
     for top, _, names in os.walk(folder):
         for name in names:
-            looked_at += 1
+            files_seen += 1
             path = Path(top, name)
             with contextlib.suppress(OSError):
                 if path.is_file() and path.stat().st_mode & 0o111:
                     yield str(path.relative_to(folder.parent))
-        if looked_at > MOST_LOOKED_AT:
+        if files_seen > MOST_LOOKED_AT:
             return
 
 

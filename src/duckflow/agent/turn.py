@@ -98,8 +98,8 @@ class Turn:
         except Exception:
             # A bug of ours must not end the conversation.
             log.exception("a turn broke off")
-            here = Path(self._session.state.folder).is_dir()
-            ending = Ending("failed", say("turn.broke_off" if here else "turn.folder_gone"))
+            folder_exists = Path(self._session.state.folder).is_dir()
+            ending = Ending("failed", say("turn.broke_off" if folder_exists else "turn.folder_gone"))
         for policy in self._at_work:
             await policy.closing(turn, ending)
         self._pacing.end(ending.outcome)
@@ -143,10 +143,10 @@ class Turn:
                 return verdict
             await self._hear(turn)
             reading = await self._think(turn, verdict)
-            done = await self._acting.run(reading, self._actor)
-            turn.loops.append(Loop(reading.decision, done))
+            dispatched = await self._acting.run(reading, self._actor)
+            turn.loops.append(Loop(reading.decision, dispatched))
             verdict = await self._look_back(turn)
-            if self._pacing.saw(reading, done):
+            if self._pacing.saw(reading, dispatched):
                 self._recoveries = 0
             if isinstance(verdict, Ending):
                 verdict = await self._may_end(turn, verdict)
@@ -238,32 +238,38 @@ class Turn:
 
     def _stopped(self, turn: TurnSoFar) -> Ending | None:
         """Returns the ending after a question or a refusal. After an error the turn goes on with planning."""
-        done = turn.last.done
-        match done.stop:
+        dispatched = turn.last.done
+        match dispatched.stop:
             case "refused":
-                self._phases.refused(done.refusal)
-                return None if done.refusal else Ending("gate", say("turn.refused"))
+                self._phases.refused(dispatched.refusal)
+                return None if dispatched.refusal else Ending("gate", say("turn.refused"))
             case "nobody":
                 self._phases.refused(turn.note("moved_nobody"))
-                stubborn = sum(loop.done.stop == "nobody" for loop in turn.loops) >= ASKS_NOBODY
-                return Ending("gate", say("turn.nobody")) if stubborn else None
+                is_stubborn = sum(loop.done.stop == "nobody" for loop in turn.loops) >= ASKS_NOBODY
+                return Ending("gate", say("turn.nobody")) if is_stubborn else None
             case "error":
                 self._recoveries += self._phases.recover(
-                    next(result.for_model for result in reversed(done.results) if not result.ok)
+                    next(result.for_model for result in reversed(dispatched.results) if not result.ok)
                 )
                 return None
-            case "question" if done.ran(EXIT):
+            case "question" if dispatched.ran(EXIT):
                 return Ending("exit")
             case "held" if not _held_before(turn):
-                self._session.emit(Noticed(what=say("turn.held_once", count=done.held)))
+                self._session.emit(Noticed(what=say("turn.held_once", count=dispatched.held)))
                 return None
             case "question" | "held":
-                offers = not done.held and _offers_more(turn)
+                offers = not dispatched.held and _offers_more(turn)
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
-                drafted = done.ran(PROPOSE_PLAN) or done.ran(REVISE_PLAN)
-                why = say("plan.ask") if drafted else say("turn.held", count=done.held) if done.held else None
-                return Ending("pending_user", why, waits=not drafted and _waits_for_answer(turn))
+                has_draft = dispatched.ran(PROPOSE_PLAN) or dispatched.ran(REVISE_PLAN)
+                why = (
+                    say("plan.ask")
+                    if has_draft
+                    else say("turn.held", count=dispatched.held)
+                    if dispatched.held
+                    else None
+                )
+                return Ending("pending_user", why, waits=not has_draft and _waits_for_answer(turn))
             case "" | "user_spoke":
                 return None
 
@@ -286,12 +292,12 @@ def _offers_more(turn: TurnSoFar) -> bool:
 def _waits_for_answer(turn: TurnSoFar) -> bool:
     """Says whether the work cannot go on without an answer: a call or the Decision asks, steps wait for it, or a
     question was put and nothing was done beside it. Plain talk waits for nothing."""
-    decision, done = turn.last.decision, turn.last.done
-    asked = done.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
+    decision, dispatched = turn.last.decision, turn.last.done
+    has_asked = dispatched.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)
-    acted = any(result.ok and result.effect not in ("read", "talk") for result in results)
-    only_asked = bool(turn.state.asked) and not (acted or _offers_more(turn))
-    return asked or done.held > 0 or only_asked
+    has_acted = any(result.ok and result.effect not in ("read", "talk") for result in results)
+    only_asked = bool(turn.state.asked) and not (has_acted or _offers_more(turn))
+    return has_asked or dispatched.held > 0 or only_asked
 
 
 def _joined(*notes: str | None) -> str:
@@ -300,19 +306,21 @@ def _joined(*notes: str | None) -> str:
 
 def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     """Returns how the Decision itself wants the turn to end, or nothing when it goes on."""
-    decision, done = turn.last.decision, turn.last.done
-    before = turn.loops[-2] if len(turn.loops) > 1 else None
-    answered = before and before.decision.next_step == "done" and before.done.ran(RESPOND) and not decision.actions
-    silent = not (done.ran(RESPOND) or answered or decision.rationale in turn.said())
+    decision, dispatched = turn.last.decision, turn.last.done
+    previous = turn.loops[-2] if len(turn.loops) > 1 else None
+    answered = (
+        previous and previous.decision.next_step == "done" and previous.done.ran(RESPOND) and not decision.actions
+    )
+    is_silent = not (dispatched.ran(RESPOND) or answered or decision.rationale in turn.said())
     match decision.next_step:
-        case _ if done.stop:
+        case _ if dispatched.stop:
             return None
         case "continue":
             return None
         case "done" | "defer" if not decision.actions and not any(loop.done.results for loop in turn.loops):
             # Nothing was done and nothing was said, so this is no end.
             return None
-        case "done" if silent and any(result.ok and result.shows for result in done.results):
+        case "done" if is_silent and any(result.ok and result.shows for result in dispatched.results):
             # Nobody has seen yet what was just looked up.
             return None
         case "done":
@@ -322,25 +330,25 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
         case "pending_user":
             outcome = "pending_user"
     # The user has been told already that a job has begun.
-    begun = outcome == "deferred" and turn.state.live_jobs()
-    summarised = silent and not begun and decision.rationale.strip("-")
-    why = say("turn.summary", text=decision.rationale) if summarised else None
+    running_jobs = outcome == "deferred" and turn.state.live_jobs()
+    has_summary = is_silent and not running_jobs and decision.rationale.strip("-")
+    why = say("turn.summary", text=decision.rationale) if has_summary else None
     return Ending(outcome, why, waits=outcome == "pending_user" and _waits_for_answer(turn))
 
 
 def _note(turn: TurnSoFar) -> str:
     """Returns what the next prompt should say about the last loop."""
-    decision, done = turn.last.decision, turn.last.done
+    decision, dispatched = turn.last.decision, turn.last.done
     if objection := decision.objection():
         return turn.note("own_check_said_no", reason=objection)
     if not decision.actions:
         return turn.note("no_actions")
-    if done.stop == "error":
+    if dispatched.stop == "error":
         return turn.note("action_failed")
-    if done.stop == "refused":
-        return turn.note("wished_note" if done.wished else "refused_note")
-    if done.stop == "nobody":
-        return turn.note("action_failed" if done.refusal else "nobody_note")
+    if dispatched.stop == "refused":
+        return turn.note("wished_note" if dispatched.wished else "refused_note")
+    if dispatched.stop == "nobody":
+        return turn.note("action_failed" if dispatched.refusal else "nobody_note")
     if decision.next_step == "done":
         return turn.note("result_not_told")
     return ""

@@ -95,8 +95,8 @@ class TurnPacemaker:
         """Returns the kind of work, as the model says or as the actions tell. Few files do not mean small work while a
         plan is carried out."""
         plan, work = self._session.state.plan, self._work.profile
-        under_way = work in (TaskProfile.GENERAL_CHAT, TaskProfile.FILE_OPERATION) and plan and plan.under_way
-        return self._declared or (TaskProfile.MULTI_STEP_TASK if under_way else work)
+        plan_under_way = work in (TaskProfile.GENERAL_CHAT, TaskProfile.FILE_OPERATION) and plan and plan.under_way
+        return self._declared or (TaskProfile.MULTI_STEP_TASK if plan_under_way else work)
 
     def limit(self) -> int:
         """Returns the loops that this turn may take, counted from its beginning."""
@@ -116,17 +116,17 @@ class TurnPacemaker:
             self._pacemaker.notice(Signal.REFUSED)
         elif done.approved:
             self._pacemaker.notice(Signal.APPROVED)
-        spent, self._used = self._tokens() - self._used, self._tokens()
+        tokens_spent, self._used = self._tokens() - self._used, self._tokens()
         actions = {action.action_id: action for action in decision.actions} | done.whole
         for result in (result for result in done.results if result.for_user.key not in (REFUSED, WISHED)):
-            share = spent // len(done.results)
+            share = tokens_spent // len(done.results)
             step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
             self._work.see(step)
             if (evidence := evidence_of(result)) and evidence.ran:
                 self._checked(evidence)
         if not decision.actions:
-            self._pacemaker.observe(decided_nothing(spent))
+            self._pacemaker.observe(decided_nothing(tokens_spent))
         return self._pacemaker.advanced
 
     def too_many_errors(self, times: int) -> DuckCall:
@@ -150,9 +150,13 @@ class TurnPacemaker:
 
     def why(self) -> tuple[Phrase, ...]:
         """Returns the same limit as `/status`, and how it comes about."""
-        state, own, reasons = self._session.state, self._pacemaker.limit, self._pacemaker.why()
-        counted = (say("limit.counted", own=own.value),) if own and own.value != state.limit else ()
-        return (say("limit.now", loop=state.loop, limit=state.limit), *counted, *reasons) if state.limit else reasons
+        state, own_limit, reasons = self._session.state, self._pacemaker.limit, self._pacemaker.why()
+        count_lines = (
+            (say("limit.counted", own=own_limit.value),) if own_limit and own_limit.value != state.limit else ()
+        )
+        return (
+            (say("limit.now", loop=state.loop, limit=state.limit), *count_lines, *reasons) if state.limit else reasons
+        )
 
     def _checked(self, evidence: Evidence) -> None:
         """Counts a failing kind of check as bad news once a turn: while somebody mends or searches, runs fail, and each

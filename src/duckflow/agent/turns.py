@@ -61,34 +61,34 @@ class Turns:
     ) -> asyncio.Future[Outcome]:
         """Starts a turn, or steers the running one. Returns how the turn ends that hears the message. With `later`,
         with an attachment, or if a custom command has written it, it waits for a turn of its own."""
-        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
         wish = text if wish is None else wish
-        self._waiting.append(WaitingMessage(text, tuple(attachments), ended, later, wish, waited=self.runs))
+        self._waiting.append(WaitingMessage(text, tuple(attachments), outcome, later, wish, waited=self.runs))
         if not self.runs:
             self._next()
         self._moved()
-        return ended
+        return outcome
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
         """Begins a turn with a deed of the user instead of a message."""
-        ended: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._deeds.append((deed, ended))
+        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._deeds.append((deed, outcome))
         if not self.runs:
             self._next()
         self._moved()
-        return ended
+        return outcome
 
     def interrupt(self) -> str:
         """Stops the running turn at once. Returns the texts that were waiting."""
-        unheard = "\n".join(message.text for message in self.waiting)
+        unheard_text = "\n".join(message.text for message in self.waiting)
         waiting, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []
-        _settle([*(ended for _, ended in deeds), *(message.ended for message in waiting)], "interrupted")
+        _settle([*(outcome for _, outcome in deeds), *(message.ended for message in waiting)], "interrupted")
         if self._running:
             self._running.cancel()
         self._moved()
-        return unheard
+        return unheard_text
 
     async def rest(self, seconds: float) -> None:
         """Waits until the running turn has ended, but not longer than this."""
@@ -97,15 +97,15 @@ class Turns:
 
     def _next(self) -> None:
         if self._deeds:
-            deed, ended = self._deeds.pop(0)
-            self._start("", self.turn.run("", (), self._said_meanwhile, deed), [ended])
+            deed, outcome = self._deeds.pop(0)
+            self._start("", self.turn.run("", (), self._said_meanwhile, deed), [outcome])
             return
         messages, self._waiting = self._waiting, []
         text = "\n".join(message.text for message in messages)
         attachments = [attachment for message in messages for attachment in message.attachments]
         wish = "\n".join(message.wish for message in messages)
-        waited = any(message.waited for message in messages)
-        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish, waited)
+        has_waited = any(message.waited for message in messages)
+        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish, has_waited)
         self._start(text, work, [message.ended for message in messages])
 
     def _said_meanwhile(self) -> str:

@@ -81,8 +81,8 @@ class UndoKeeper:
         finally:
             paths += changed_files(changes)
             folder = Path(self._session.state.folder)
-            written = [change for change in changes if change.after and change.after.kind != "folder"]
-            for change in written:
+            written_files = [change for change in changes if change.after and change.after.kind != "folder"]
+            for change in written_files:
                 if runs_later(change.path, change.before is None, folder):
                     self._session.emit(Noticed(what=say("risk.runs_later", path=shown(change.path))))
 
@@ -90,8 +90,8 @@ class UndoKeeper:
     async def _around_change(
         self, author: WorkAuthor, paths: tuple[str, ...], hooked: bool
     ) -> AsyncGenerator[list[str]]:
-        around = self._around_command(author, "") if hooked else nullcontext(list[str]())
-        async with around as changed, self._undo().change(author, paths):
+        command_watch = self._around_command(author, "") if hooked else nullcontext(list[str]())
+        async with command_watch as changed, self._undo().change(author, paths):
             yield changed
 
     @asynccontextmanager
@@ -151,8 +151,8 @@ class UndoKeeper:
         files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
         key = f"{'turn' if not name else 'work'}_{'undone' if back else 'redone'}"
         for_model = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
-        undone = TurnUndone(turn=turn, name=name, back=back, changed=outcome.changed, cleared=outcome.cleared)
-        self._session.emit(undone)
+        event = TurnUndone(turn=turn, name=name, back=back, changed=outcome.changed, cleared=outcome.cleared)
+        self._session.emit(event)
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=self._session.state.turn)))
         return outcome
 

@@ -29,8 +29,8 @@ class WiderWorkspace(Workspace):
 
     def relative(self, path: str, follow: bool = True) -> str:
         if added := self._added(path):
-            inner = added.relative(_inside(added, path), follow)
-            return _whole(added, inner)
+            inner_path = added.relative(_inside(added, path), follow)
+            return _whole(added, inner_path)
         return super().relative(path, follow)
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
@@ -72,10 +72,13 @@ class WiderWorkspace(Workspace):
         return super().listdir(path)
 
     def _added(self, path: str) -> Workspace | None:
-        whole = Path(path).expanduser() if path.startswith(("/", "~")) else None
-        if whole and whole.is_relative_to(self.root):
+        absolute_path = Path(path).expanduser() if path.startswith(("/", "~")) else None
+        if absolute_path and absolute_path.is_relative_to(self.root):
             return None
-        return next((workspace for workspace in self._more if whole and whole.is_relative_to(workspace.root)), None)
+        return next(
+            (workspace for workspace in self._more if absolute_path and absolute_path.is_relative_to(workspace.root)),
+            None,
+        )
 
 
 def _inside(folder: Workspace, path: str) -> str:

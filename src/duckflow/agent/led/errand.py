@@ -39,15 +39,15 @@ def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
     """Returns the files of a request. A file counts as one to write only where that is clear."""
     matches = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
     names, writes = list[str](), list[str]()
-    for at, match in enumerate(matches):
-        end = matches[at + 1].start() if at + 1 < len(matches) else len(request)
+    for index, match in enumerate(matches):
+        end = matches[index + 1].start() if index + 1 < len(matches) else len(request)
         wish = _wish(request[: match.start()], request[match.end() : end], languages_in(request, language))
         if wish != "other":
             names.append(match[1])
         if wish == "write" and is_file(match[1]):
             writes.append(match[1])
-    only = bool(writes) and not search("requests.more", request, language)
-    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only, _only_asks(request, language))
+    only_writes = bool(writes) and not search("requests.more", request, language)
+    return Errand(tuple(dict.fromkeys(names)), tuple(dict.fromkeys(writes)), only_writes, _only_asks(request, language))
 
 
 def is_file(name: str) -> bool:
@@ -60,7 +60,7 @@ def is_file(name: str) -> bool:
 def _only_asks(request: str, language: str) -> bool:
     if not search("requests.asks", request, language):
         return False
-    verbs = (pattern for spoken in reversed(languages_in(request, language)) for pattern in _verbs(spoken))
+    verbs = (pattern for code in reversed(languages_in(request, language)) for pattern in _verbs(code))
     return not any(verb["write"] or verb["other"] for verb in next(verbs).finditer(request))
 
 

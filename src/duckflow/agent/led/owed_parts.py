@@ -71,14 +71,14 @@ class OwedParts(Policy):
         return None if self._open else self._over(turn)
 
     async def heard(self, message: str) -> None:
-        further = parts(message)
+        further_parts = parts(message)
         if search("requests.turns_around", message):
-            self._begin(further)
+            self._begin(further_parts)
         else:
             self._asked_for = RequestParts(
-                (*self._asked_for.owed, *further.owed), self._asked_for.whole and further.whole
+                (*self._asked_for.owed, *further_parts.owed), self._asked_for.whole and further_parts.whole
             )
-            self._open += further.owed
+            self._open += further_parts.owed
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         if not self._held or turn.state.plan is not None:
@@ -90,11 +90,11 @@ class OwedParts(Policy):
         self._idle += 1
         match part.kind:
             case "write" if files:
-                narrow = partial(_held_to_writing, paths=files, may_look=self._looks < READERS)
-                return Guidance(turn.note("owed_write", files=", ".join(files)), narrow)
+                narrow_operations = partial(_held_to_writing, paths=files, may_look=self._looks < READERS)
+                return Guidance(turn.note("owed_write", files=", ".join(files)), narrow_operations)
             case "write":
-                narrow = partial(_held_to_writing, paths=(), may_look=self._looks < READERS)
-                return Guidance(turn.note("owed_unnamed", words=part.words), narrow)
+                narrow_operations = partial(_held_to_writing, paths=(), may_look=self._looks < READERS)
+                return Guidance(turn.note("owed_unnamed", words=part.words), narrow_operations)
             case "look" | "deed":
                 return Guidance(turn.note(f"owed_{part.kind}", words=part.words), NARROW[part.kind])
             case "answer" if turn.loops or self._ran:
@@ -104,14 +104,14 @@ class OwedParts(Policy):
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         self._settle(turn.last)
-        done = turn.last.decision.next_step == "done"
+        says_done = turn.last.decision.next_step == "done"
         if turn.state.plan is not None or turn.last.done.stop:
             return None
-        if (self._asked_for.whole or self._changed or done) and (ending := await self._do_next(turn)):
+        if (self._asked_for.whole or self._changed or says_done) and (ending := await self._do_next(turn)):
             return ending
         if self._asked_for.whole and not self._open and not self._refused:
             return self._over(turn)
-        return self._reminder(turn) if done and self._held else None
+        return self._reminder(turn) if says_done and self._held else None
 
     async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
         """Names the parts that are not done. The user already knows about those that were refused or are asked
@@ -134,7 +134,7 @@ class OwedParts(Policy):
 
     def _leading_answers(self) -> list[OwedPart]:
         """Returns the answers that the user is waiting for now. One text answers them all."""
-        other = next((place for place, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
+        other = next((index for index, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
         return list(dict.fromkeys(self._open[:other]))
 
     def _reminder(self, turn: TurnSoFar) -> str | None:
@@ -152,10 +152,10 @@ class OwedParts(Policy):
 
     def _summary(self, turn: TurnSoFar) -> Phrase | None:
         """Returns a summary of the parts that are done, where the model has said nothing."""
-        done = [part for part in self._asked_for.owed if part not in (*self._open, *self._left)]
-        named = [path for part in done if part.kind == "write" for path in part.files]
-        written = named or (self._changed if any(part.kind == "write" for part in done) else [])
-        files, deeds = ", ".join(written), "; ".join(part.words for part in done if part.kind == "deed")
+        done_parts = [part for part in self._asked_for.owed if part not in (*self._open, *self._left)]
+        named_files = [path for part in done_parts if part.kind == "write" for path in part.files]
+        written_files = named_files or (self._changed if any(part.kind == "write" for part in done_parts) else [])
+        files, deeds = ", ".join(written_files), "; ".join(part.words for part in done_parts if part.kind == "deed")
         if self._ran:
             command, code = self._ran
             return say("turn.written_ran" if files else "turn.ran", files=files, command=command, code=code)
@@ -165,14 +165,14 @@ class OwedParts(Policy):
 
     def _settle(self, loop: Loop) -> None:
         """Updates the open parts by the results of a loop. A refusal settles all of them."""
-        results, before = loop.done.results, len(self._open)
+        results, open_before = loop.done.results, len(self._open)
         if loop.done.stop in ("refused", "nobody") and not loop.done.refusal:
             self._refused = loop.done.stop == "refused"
             self._left += self._open
             self._open.clear()
         for result in results:
             self._take(result)
-        self._idle = 0 if len(self._open) < before else self._idle
+        self._idle = 0 if len(self._open) < open_before else self._idle
         # A read that failed, such as of a file that does not exist yet, is no reason to let the model off.
         if any(not result.ok and result.effect != "read" for result in results):
             self._failures += 1
@@ -247,10 +247,10 @@ class OwedParts(Policy):
         if part.tests and (command := self._tests()):
             return command
         folder = Path(turn.state.folder)
-        named = [path for path in part.files if (folder / path).is_file()]
+        named_files = [path for path in part.files if (folder / path).is_file()]
         changed = [path for path in reversed(self._changed) if (folder / path).is_file() and program_for(path)]
-        same = [path for path in changed if not part.files or _same(part.files[0], (path,))]
-        path = next(iter(named or (same if not part.tests else [])), "")
+        matching_files = [path for path in changed if not part.files or _same(part.files[0], (path,))]
+        path = next(iter(named_files or (matching_files if not part.tests else [])), "")
         if not path:
             return ""
         is_test = path.endswith(".py") and PurePosixPath(path).name.startswith("test_")
@@ -259,8 +259,8 @@ class OwedParts(Policy):
     async def _show_changed(self, turn: TurnSoFar) -> None:
         """Reads the changed files, so that the model sees them as they are before it speaks about them."""
         folder = Path(turn.state.folder)
-        existing = [path for path in self._changed if not secret_name(path) and (folder / path).is_file()]
-        for path in existing:
+        existing_files = [path for path in self._changed if not secret_name(path) and (folder / path).is_file()]
+        for path in existing_files:
             if path not in self._seen:
                 self._seen.add(path)
                 why = turn.note("files_named")
@@ -278,8 +278,8 @@ def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_
 
 def _only(operations: Iterable[Operation], wanted: Callable[[Operation], bool]) -> list[Operation]:
     """Returns only the wanted operations; all of them if none is wanted."""
-    offered = list(operations)
-    return [operation for operation in offered if wanted(operation)] or offered
+    offered_operations = list(operations)
+    return [operation for operation in offered_operations if wanted(operation)] or offered_operations
 
 
 NARROW: dict[str, Narrow] = {
@@ -300,6 +300,6 @@ def _same(path: str, changed: Iterable[str]) -> bool:
 
 def held_to(operation: Operation, **values: Sequence[str]) -> Operation:
     """Returns the operation with some of its arguments restricted to these values."""
-    held = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
-    properties = {**operation.parameters.get("properties", {}), **held}
+    fixed_properties = {name: {"type": "string", "enum": list(texts)} for name, texts in values.items()}
+    properties = {**operation.parameters.get("properties", {}), **fixed_properties}
     return operation.model_copy(update={"parameters": {**operation.parameters, "properties": properties}})

@@ -63,14 +63,14 @@ class RequestOrder(NamedTuple):
 def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
     """Returns the parts of a request. Anything that is not clearly ordered is left to the model. The files to be
     written are those of the errand."""
-    asked_for = errand(request, language)
+    asked_errand = errand(request, language)
     if len(request) > LONGEST:
-        return RequestParts(tuple(_writes(asked_for.writes, request).values()), asked_for.only_writes)
+        return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
     for spoken in reversed(languages_in(request, language)):
         orders = list(_orders(request, spoken))
         if any(order.kind in ORDERED for order in orders):
-            return _with_orders(request, spoken, orders, asked_for.writes)
-    return RequestParts(tuple(_writes(asked_for.writes, request).values()), asked_for.only_writes)
+            return _with_orders(request, spoken, orders, asked_errand.writes)
+    return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
 
 
 def files_in(text: str) -> tuple[str, ...]:
@@ -88,21 +88,21 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
     """Yields the orders of the request. Quoted text orders nothing."""
-    plain = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
-    matches = [match for match in in_language(spoken, "requests.part").finditer(plain) if match.lastgroup]
-    matches = [match for match in matches if not _inside(plain, match, spoken)]
+    masked_request = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
+    matches = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
+    matches = [match for match in matches if not _inside(masked_request, match, spoken)]
     sentence_end = in_language(spoken, "requests.sentence_end")
     verb_first = has(spoken, "requests.verb_before")
     for number, match in enumerate(matches):
         kind = next(name for name, text in match.groupdict().items() if text is not None)
         if verb_first:
-            start, end = match.end(), matches[number + 1].start() if number + 1 < len(matches) else len(plain)
-            stop = sentence_end.search(plain, start, end)
+            start, end = match.end(), matches[number + 1].start() if number + 1 < len(matches) else len(masked_request)
+            stop = sentence_end.search(masked_request, start, end)
             end = stop.start() if stop else end
             yield RequestOrder(kind, match[kind], request[start:end], match.start(), end)
         else:
             start = matches[number - 1].end() if number else 0
-            last = [stop.end() for stop in sentence_end.finditer(plain, start, match.start())]
+            last = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
             start = last[-1] if last else start
             yield RequestOrder(kind, match[kind], request[start : match.start()], start, match.end())
 
@@ -110,32 +110,32 @@ def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
 def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
     """Says whether the verb belongs to the description of a program, as in `a script to read a file and count its
     words`."""
-    before, after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
-    if in_language(spoken, "requests.inside_after").search(after):
+    text_before, text_after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
+    if in_language(spoken, "requests.inside_after").search(text_after):
         return True
     joined_on = in_language(spoken, "requests.inside_joint").fullmatch(match[0])
-    described = in_language(spoken, "requests.inside_before").search(before)
-    return bool(joined_on and described) and not in_language(spoken, "requests.own_object").search(after)
+    described = in_language(spoken, "requests.inside_before").search(text_before)
+    return bool(joined_on and described) and not in_language(spoken, "requests.own_object").search(text_after)
 
 
 def _with_orders(request: str, spoken: str, orders: list[RequestOrder], writes: tuple[str, ...]) -> RequestParts:
-    owed = _writes(writes, request)
-    remaining, unnamed = request, in_language(spoken, "requests.unnamed_file")
-    known = all(order.kind != "rest" for order in orders)
-    known &= bool(writes) or all(order.kind != "write" or unnamed.search(order.about) for order in orders)
+    owed_parts = _writes(writes, request)
+    remaining_text, unnamed_pattern = request, in_language(spoken, "requests.unnamed_file")
+    is_whole = all(order.kind != "rest" for order in orders)
+    is_whole &= bool(writes) or all(order.kind != "write" or unnamed_pattern.search(order.about) for order in orders)
     for order in orders:
-        if order.kind == "write" and not writes and unnamed.search(order.about):
-            owed[order.start] = OwedPart("write", _words(order, spoken))
+        if order.kind == "write" and not writes and unnamed_pattern.search(order.about):
+            owed_parts[order.start] = OwedPart("write", _words(order, spoken))
         if order.kind in ORDERED:
-            order_parts = list(_parts_of(order, request, spoken, tuple(owed.values())))
-            owed |= {order.end + place: part for place, part in enumerate(order_parts)}
-            remaining = _blanked(remaining, order.start, order.end) if order_parts else remaining
+            order_parts = list(_parts_of(order, request, spoken, tuple(owed_parts.values())))
+            owed_parts |= {order.end + offset: part for offset, part in enumerate(order_parts)}
+            remaining_text = _blanked(remaining_text, order.start, order.end) if order_parts else remaining_text
         elif has(spoken, "requests.verb_before"):
-            remaining = _blanked(remaining, order.start, order.end - len(order.about))
-    remaining = in_language(spoken, "requests.part_joint").sub(" ", remaining)
-    known = known and not any(part.unclear for part in owed.values())
-    known = known and not in_language(spoken, "requests.more").search(remaining)
-    return RequestParts(tuple(owed[place] for place in sorted(owed)), known and bool(owed))
+            remaining_text = _blanked(remaining_text, order.start, order.end - len(order.about))
+    remaining_text = in_language(spoken, "requests.part_joint").sub(" ", remaining_text)
+    is_whole = is_whole and not any(part.unclear for part in owed_parts.values())
+    is_whole = is_whole and not in_language(spoken, "requests.more").search(remaining_text)
+    return RequestParts(tuple(owed_parts[offset] for offset in sorted(owed_parts)), is_whole and bool(owed_parts))
 
 
 def _blanked(text: str, start: int, end: int) -> str:
@@ -149,8 +149,8 @@ def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[Owed
         case "run":
             yield _run(order, words, files, last, spoken)
         case "deed":
-            of_file = in_language(spoken, "requests.deed_object")
-            if files and (of_file.search(re.sub(PATH, FILE, order.about)) or of_file.search(order.verb)):
+            file_pattern = in_language(spoken, "requests.deed_object")
+            if files and (file_pattern.search(re.sub(PATH, FILE, order.about)) or file_pattern.search(order.verb)):
                 yield OwedPart("deed", words, files_in(f"{order.about} {order.verb}"))
         case "look":
             if not files:
@@ -167,8 +167,8 @@ def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[Owed
 def _words(order: RequestOrder, spoken: str) -> str:
     if has(spoken, "requests.verb_before"):
         return f"{order.verb} {order.about.strip()}".strip(" .,;:!?")
-    about = in_language(spoken, "requests.part_joint").sub("", order.about)
-    return f"{about.strip()}{order.verb}".strip(" 、,。")
+    subject = in_language(spoken, "requests.part_joint").sub("", order.about)
+    return f"{subject.strip()}{order.verb}".strip(" 、,。")
 
 
 def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spoken: str) -> OwedPart:
@@ -178,8 +178,8 @@ def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spo
         return OwedPart("run", words, files, command[1] or command[2])
     programs = tuple(path for path in files if program_for(path))[:1]
     verb_tests = in_language(spoken, "requests.tests_verb").search(order.verb) is not None
-    about = order.about if verb_tests else f"{order.verb} {order.about}"
-    if not programs and in_language(spoken, "requests.of_tests").search(about):
+    order_text = order.about if verb_tests else f"{order.verb} {order.about}"
+    if not programs and in_language(spoken, "requests.of_tests").search(order_text):
         return OwedPart("run", words, tests=True)
     if not programs and not in_language(spoken, "requests.of_it").fullmatch(order.about):
         return OwedPart("run", words, unclear=True)
@@ -189,6 +189,6 @@ def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spo
 def _last_program(request: str, before: tuple[OwedPart, ...]) -> str:
     """Returns the file that `it` means: the last one that is written and can be run, else the last one that is
     named."""
-    written = [path for part in before if part.kind == "write" for path in part.files if program_for(path)]
-    named = [path for path in files_in(request) if program_for(path)]
-    return (written or named or [""])[-1]
+    written_programs = [path for part in before if part.kind == "write" for path in part.files if program_for(path)]
+    named_programs = [path for path in files_in(request) if program_for(path)]
+    return (written_programs or named_programs or [""])[-1]

@@ -63,7 +63,7 @@ def _repeats(text: str, *asked: str) -> bool:
 def _material(turn: TurnSoFar) -> str:
     """Returns the newest results of this turn, as far as there is room. A file that was read again is shown as it is
     now."""
-    room, shown, seen = MATERIAL_LENGTH, list[str](), set[str]()
+    room, sections, seen_names = MATERIAL_LENGTH, list[str](), set[str]()
     results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
         head, _, text = message.text.partition("\n")
@@ -74,10 +74,10 @@ def _material(turn: TurnSoFar) -> str:
         room -= len(message.text)
         if room < 0:
             break
-        if not name or name not in seen:
-            shown.insert(0, f"{head}\n{fenced(text)}".strip() if text else head)
-        seen.add(name)
-    return "\n\n".join(shown)
+        if not name or name not in seen_names:
+            sections.insert(0, f"{head}\n{fenced(text)}".strip() if text else head)
+        seen_names.add(name)
+    return "\n\n".join(sections)
 
 
 def _counted(turn: TurnSoFar) -> Iterator[str]:

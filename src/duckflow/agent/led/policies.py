@@ -38,9 +38,9 @@ class ReadNamedFiles(Policy):
     async def opening(self, turn: TurnSoFar) -> None:
         self._read = []
         names, folder = errand(turn.request, turn.state.language).names, Path(turn.state.folder)
-        if existing := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
-            await self._dispatcher.run(_reading(turn, existing), self._actor)
-            self._read = existing
+        if existing_names := [name for name in names if not secret_name(name) and (folder / name).is_file()]:
+            await self._dispatcher.run(_reading(turn, existing_names), self._actor)
+            self._read = existing_names
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         first = not turn.loops and turn.state.plan is None
@@ -68,8 +68,8 @@ class HoldToPlan(Policy):
 
 def wants_plan(state: AgentState) -> bool:
     """Says whether the user asks for a plan, and there is none yet. A file name does not count."""
-    asked = search("requests.wants_plan", re.sub(PATH, "", last_request(state.messages)), state.language)
-    return state.plan is None and asked is not None
+    plan_wish = search("requests.wants_plan", re.sub(PATH, "", last_request(state.messages)), state.language)
+    return state.plan is None and plan_wish is not None
 
 
 def _held_to_planning(operations: Iterable[Operation], state: AgentState) -> list[Operation]:
@@ -92,8 +92,8 @@ class AnswerEnds(Policy):
         return Guidance("", _answering)
 
     async def after(self, turn: TurnSoFar) -> Ending | None:
-        done, request, language = turn.last.done, turn.request, turn.state.language
-        if done.stop or not done.ran(RESPOND):
+        dispatched, request, language = turn.last.done, turn.request, turn.state.language
+        if dispatched.stop or not dispatched.ran(RESPOND):
             return None
         if not errand(request, language).only_asks and not greets(request, language):
             return None

@@ -38,18 +38,18 @@ class Trial:
     async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
         """Returns the last run, after the repairs, with the fault that remains. Nothing is mended if the command would
         be asked about again."""
-        done, endless = await self.do(action), turn.note("endless")
+        dispatched, endless = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
-            path, fault = _blamed(paths, done, endless)
+            path, fault = _blamed(paths, dispatched, endless)
             if not fault or not await self._dispatcher.free(action):
                 break
             if not (text := await self._bodies.mended(path, fault)):
                 break
             why = turn.note("mends", path=path, fault=fault)
             await self.do(Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why))
-            done = await self.do(action)
-        well = _output(done).startswith(WELL)
-        return Loop(made_up(action), done, tried=well, fault=_blamed(paths, done, endless)[1])
+            dispatched = await self.do(action)
+        has_worked = _output(dispatched).startswith(WELL)
+        return Loop(made_up(action), dispatched, tried=has_worked, fault=_blamed(paths, dispatched, endless)[1])
 
     async def do(self, action: Action) -> Dispatched:
         return await self._dispatcher.run(ParsedReply(made_up(action)), self._actor)
@@ -79,12 +79,12 @@ class TryOut(Policy):
         self._trial = trial
 
     async def after(self, turn: TurnSoFar) -> None:
-        loop, owed = turn.last, parts(turn.wish, turn.state.language).owed
-        written = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
-        if len(written) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
+        loop, owed_parts = turn.last, parts(turn.wish, turn.state.language).owed
+        write_actions = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
+        if len(write_actions) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
-        path = str(written[0].args.get("path", ""))
-        runs = any(part.kind == "run" for part in owed)
+        path = str(write_actions[0].args.get("path", ""))
+        runs = any(part.kind == "run" for part in owed_parts)
         if path.endswith(".py") and not runs and await self._dispatcher.free(_trial(turn, path, "print()")):
             await self._try(turn, path)
 
@@ -101,11 +101,11 @@ class TryOut(Policy):
 
     async def _script_for(self, path: str, language: str) -> str:
         """Asks the model for a script that calls what it has just written. Returns nothing if that was another file."""
-        if (written := self._bodies.last_for(path)) is None:
+        if (written_body := self._bodies.last_for(path)) is None:
             return ""
-        asked = render(language, "body_try", module=PurePosixPath(path).stem)
-        messages = PromptMessage("assistant", f"```\n{written.text}```"), PromptMessage("user", asked)
-        reply = await self._bodies.call((*written.prompt, *messages), SCRIPT, SCRIPT_TOKENS)
+        request = render(language, "body_try", module=PurePosixPath(path).stem)
+        messages = PromptMessage("assistant", f"```\n{written_body.text}```"), PromptMessage("user", request)
+        reply = await self._bodies.call((*written_body.prompt, *messages), SCRIPT, SCRIPT_TOKENS)
         return clean_body(reply.text, SCRIPT).text if reply.finish == "stop" else ""
 
 
@@ -128,7 +128,7 @@ def fault_of(path: str, output: str, endless: str) -> str:
 
 def _trial(turn: TurnSoFar, path: str, script: str) -> Action:
     folder = PurePosixPath(path).parent.as_posix()
-    ready = "" if folder == "." else f"import sys; sys.path.insert(0, {folder!r})\n"
-    command = f"python3 -B - <<'{END}'\n{ready}{script.rstrip()}\n{END}"
+    path_setup = "" if folder == "." else f"import sys; sys.path.insert(0, {folder!r})\n"
+    command = f"python3 -B - <<'{END}'\n{path_setup}{script.rstrip()}\n{END}"
     args = {"command": command, "timeout_seconds": SECONDS}
     return Action(operation=RUN_COMMAND, args=args, reasoning=turn.note("tries", path=path))

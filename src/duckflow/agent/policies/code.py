@@ -70,8 +70,8 @@ class Diagnosis:
     async def asked(self, changes: "Sequence[FileVersions]") -> list[str]:
         """Returns the names of the checkers that can check these files; `lsp` stands for the language servers."""
         servers = self._servers() if self._servers else None
-        known = servers is not None and any(servers.knows(change.path) for change in changes)
-        return [*(checker.name for checker, _ in await self._checkers(changes)), *(["lsp"] if known else [])]
+        has_server = servers is not None and any(servers.knows(change.path) for change in changes)
+        return [*(checker.name for checker, _ in await self._checkers(changes)), *(["lsp"] if has_server else [])]
 
     async def new_errors(self, changes: "Sequence[FileVersions]") -> "dict[str, list[Diagnostic]]":
         """Returns the errors that are new since the changes, by the name of the checker that reports them."""
@@ -89,17 +89,17 @@ class Diagnosis:
                 continue
         if self._servers and (servers := self._servers()) and (seconds_left := deadline - time.monotonic()) > 0:
             others = {path: self._text(path) for path in dependents}
-            before = {change.path: change.old for change in changes if change.before is not None} | others
-            after = {change.path: change.new for change in changes if change.after is not None} | others
-            by_checker |= await servers.new_errors(before, after, seconds_left)
+            old_texts = {change.path: change.old for change in changes if change.before is not None} | others
+            new_texts = {change.path: change.new for change in changes if change.after is not None} | others
+            by_checker |= await servers.new_errors(old_texts, new_texts, seconds_left)
         return {name: errors for name, errors in by_checker.items() if errors}
 
     async def _checkers(self, changes: "Sequence[FileVersions]") -> "list[tuple[Checker, str]]":
         from duckflow.code.checkers import used_in
 
-        used = await asyncio.to_thread(used_in, self._folder, [change.path for change in changes])
-        used = [(checker, program) for checker, program in used if checker.name not in self._slow]
-        return used if used and (await self._find_sandbox()).kind == "bubblewrap" else []
+        used_checkers = await asyncio.to_thread(used_in, self._folder, [change.path for change in changes])
+        used_checkers = [(checker, program) for checker, program in used_checkers if checker.name not in self._slow]
+        return used_checkers if used_checkers and (await self._find_sandbox()).kind == "bubblewrap" else []
 
     async def _dependents(self, changes: "Sequence[FileVersions]") -> list[str]:
         """Returns the files that mention a name whose definition has changed."""
@@ -111,9 +111,9 @@ class Diagnosis:
         code_map = await self._mapped().fresh(MAP_SECONDS) if names else None
         if code_map is None:
             return []
-        own = {change.path for change in changes}
+        changed_paths = {change.path for change in changes}
         mentioning = dict.fromkeys(
-            path for name in sorted(names) for path in code_map.mentioning(name) if path not in own
+            path for name in sorted(names) for path in code_map.mentioning(name) if path not in changed_paths
         )
         return list(mentioning)[:MOST_DEPENDENTS]
 
@@ -131,16 +131,16 @@ class Diagnosis:
 
         changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]
         others = [path for path in dependents if path.endswith(checker.suffixes)]
-        asked = [*changed, *(others if checker.scope == "dependents" else ())]
+        asked_paths = [*changed, *(others if checker.scope == "dependents" else ())]
         sandbox = await self._find_sandbox()
-        now = [path for path in asked if (self._folder / path).is_file()]
-        launch = sandbox.confine(self._make_launch(sandbox, checker.call(program, now)), writes=False)
+        existing_paths = [path for path in asked_paths if (self._folder / path).is_file()]
+        launch = sandbox.confine(self._make_launch(sandbox, checker.call(program, existing_paths)), writes=False)
         after = await self._said(checker, launch, deadline)
         if not new_errors(self._old.get(checker.name, []), after):
             return []
-        before = await self._before(checker, program, asked, changes, deadline, sandbox)
-        self._old[checker.name] = [*self._old.get(checker.name, []), *before]
-        return new_errors(before, after)
+        old_errors = await self._before(checker, program, asked_paths, changes, deadline, sandbox)
+        self._old[checker.name] = [*self._old.get(checker.name, []), *old_errors]
+        return new_errors(old_errors, after)
 
     async def _before(
         self,
@@ -166,8 +166,8 @@ class Diagnosis:
         if seconds_left <= 0:
             launch.close()
             raise TimeoutError
-        printed = await collect(launch, seconds=seconds_left, most=MOST_SAID)
-        output = b"\n".join((printed.out, printed.err)) if checker.line else printed.out
+        process_output = await collect(launch, seconds=seconds_left, most=MOST_SAID)
+        output = b"\n".join((process_output.out, process_output.err)) if checker.line else process_output.out
         return await asyncio.to_thread(checker.read, output.decode("utf-8", "replace"), self._folder)
 
     def _text(self, path: str) -> str:
@@ -250,8 +250,8 @@ class DiagnoseChanges(Policy):
             return
         count = sum(map(len, self._left.values()))
         first = next(error for errors in self._left.values() for error in errors)
-        known, names = await self._filter.look(), ", ".join(self._left)
-        place = f"{mask(first.path, known.lines, known.values).text}:{first.line}"
+        known_secrets, names = await self._filter.look(), ", ".join(self._left)
+        place = f"{mask(first.path, known_secrets.lines, known_secrets.values).text}:{first.line}"
         self._owner.emit(Noticed(what=say("diagnostics.left", names=names, count=count, place=place)))
 
     def _lines(self, known: KnownSecrets) -> list[str]:

@@ -43,8 +43,8 @@ class Hooked(Policy):
         if not self._hooks.there_are("Stop") or ending.outcome == "exit" or not ending.well:
             return None
         answers = [result.said for loop in turn.loops for result in loop.done.results if result.said]
-        about = {"stop_hook_active": self._returns > 0, "last_assistant_message": answers[-1] if answers else ""}
-        reply = await self._hooks.tell("Stop", about)
+        details = {"stop_hook_active": self._returns > 0, "last_assistant_message": answers[-1] if answers else ""}
+        reply = await self._hooks.tell("Stop", details)
         if reply.decision != "deny" or reply.stops:
             return None
         if self._returns >= MOST_RETURNS:

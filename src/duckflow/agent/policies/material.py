@@ -64,19 +64,19 @@ class BringMaterial(Policy):
             self._offer_fetching("\n".join(message.text for message in turn.state.messages if message.role == "user"))
         self._profile = turn.profile
         await self._bring(turn.request)
-        return Ending("usage", blind) if (blind := await self._blind()) else None
+        return Ending("usage", objection) if (objection := await self._blind()) else None
 
     async def heard(self, message: str) -> None:
         """Quotes the material of a message that comes during a turn. The turn goes on, even if the model cannot see a
         picture."""
         await self._bring(message)
-        if blind := await self._blind():
-            self._session.emit(Noticed(what=blind))
+        if objection := await self._blind():
+            self._session.emit(Noticed(what=objection))
 
     async def _blind(self) -> Phrase | None:
         """Returns the words for the user if pictures have just come and the model cannot see."""
-        came, self._came = self._came, False
-        if not came or self._profile is None or (profile := await self._profile()).images:
+        picture_came, self._came = self._came, False
+        if not picture_came or self._profile is None or (profile := await self._profile()).images:
             return None
         return say("model.blind", model=profile.name)
 
@@ -94,8 +94,8 @@ class BringMaterial(Policy):
             self._toolbox.tell(FETCH)
 
     async def _bring_file(self, mention: "Mention") -> None:
-        if place := next((place for path in mention.paths if (place := self._definition(path))), None):
-            await self._bring_lines(*place)
+        if definition := next((definition for path in mention.paths if (definition := self._definition(path))), None):
+            await self._bring_lines(*definition)
             return
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
         if not path or looks_like_picture(path):
@@ -116,8 +116,12 @@ class BringMaterial(Policy):
         from duckflow.code.syntax import available, symbols_in
 
         symbols = symbols_in(source_text(self._workspace, path), path) if available() else []
-        place = next((symbol for symbol in symbols if symbol.qualified == name), None)
-        return (path, mentioned, {"start_line": place.start, "end_line": place.end}) if place else None
+        symbol_found = next((symbol for symbol in symbols if symbol.qualified == name), None)
+        return (
+            (path, mentioned, {"start_line": symbol_found.start, "end_line": symbol_found.end})
+            if symbol_found
+            else None
+        )
 
     async def _bring_lines(self, path: str, mentioned: str, lines: dict[str, int]) -> None:
         try:
@@ -127,10 +131,10 @@ class BringMaterial(Policy):
 
     def _attach(self, name: str, result: str) -> None:
         """Quotes a result in the conversation. Its first line describes the lines that follow."""
-        text, hidden = mask(result)
-        if hidden:
-            text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden))
-            self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{name}", count=hidden)))
+        text, hidden_count = mask(result)
+        if hidden_count:
+            text += "\n" + note(self._session.state.language, "secrets_masked", count=str(hidden_count))
+            self._session.emit(Noticed(what=say("secret.hidden", operation=f"@{name}", count=hidden_count)))
         self._quote(f"@{name}", text)
         self._session.emit(Noticed(what=say("mention.attached", path=name, lines=text.rstrip().count("\n"))))
 
@@ -139,11 +143,13 @@ class BringMaterial(Policy):
         read so."""
         if inside and self._exists(inside):
             return self._show_from(lambda: self._workspace.open(inside), inside)
-        named = [path for path in mention.paths if looks_like_picture(path)]
-        if elsewhere := next((path for path in named if Path(path).expanduser().is_file()), ""):
-            return self._show_from(lambda: Path(elsewhere).expanduser().open("rb"), elsewhere)
-        if named:
-            self._fail(named[0], ToolError(f"{named[0]} is not there.", "file.missing", path=named[0]))
+        picture_paths = [path for path in mention.paths if looks_like_picture(path)]
+        if outside_path := next((path for path in picture_paths if Path(path).expanduser().is_file()), ""):
+            return self._show_from(lambda: Path(outside_path).expanduser().open("rb"), outside_path)
+        if picture_paths:
+            self._fail(
+                picture_paths[0], ToolError(f"{picture_paths[0]} is not there.", "file.missing", path=picture_paths[0])
+            )
         return None
 
     def _show_from(self, opened: Callable[[], BinaryIO], name: str) -> None:
@@ -175,13 +181,13 @@ class BringMaterial(Policy):
             self._fail(name, problem)
             return
         self._came = True
-        what, header = picture.describe(), read_header(data)
-        self._quote(f"@{name}", f"picture {name}: {what}", picture)
+        description, header = picture.describe(), read_header(data)
+        self._quote(f"@{name}", f"picture {name}: {description}", picture)
         if header and picture.size != len(data):
-            before = describe_picture(*header, len(data))
-            self._session.emit(Noticed(what=say("picture.made_smaller", name=name, what=what, before=before)))
+            original = describe_picture(*header, len(data))
+            self._session.emit(Noticed(what=say("picture.made_smaller", name=name, what=description, before=original)))
         else:
-            self._session.emit(Noticed(what=say("picture.attached", name=name, what=what)))
+            self._session.emit(Noticed(what=say("picture.attached", name=name, what=description)))
 
     async def _read(self, path: str, part: dict[str, int]) -> str:
         """Reads the file with the reading tool itself, so that the model counts as having seen this file or this part
@@ -267,14 +273,14 @@ class Mention(NamedTuple):
 def mentions(text: str) -> list[Mention]:
     """Returns the mentions in the order of the text. Addresses and decorators are none, and neither is anything in
     code."""
-    unique = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
-    return list(unique)[:MOST_MENTIONS]
+    distinct_mentions = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
+    return list(distinct_mentions)[:MOST_MENTIONS]
 
 
 def _found(text: str) -> Iterator[Mention]:
     for match in re.finditer(MENTION, text):
-        quoted, bare = match[1], match[2]
-        yield Mention((quoted,)) if quoted else Mention(tuple(_paths(bare[:LONGEST_MENTION])))
+        quoted_path, unquoted = match[1], match[2]
+        yield Mention((quoted_path,)) if quoted_path else Mention(tuple(_paths(unquoted[:LONGEST_MENTION])))
 
 
 def _paths(token: str) -> Iterator[str]:

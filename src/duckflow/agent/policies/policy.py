@@ -106,32 +106,32 @@ class TurnSoFar:
         nothing was broken that worked before and the answer tells of it. Any other command that tries something out
         does so until something else is changed or tried; so does an action that failed and has not worked since. If
         nothing was changed, a failure that the answer tells of is only what the user wanted to know."""
-        changed, failed, undone, broken = False, "", dict[str, str](), set[str]()
+        changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
                 check = evidence_of(result)
                 if result.changed:
                     changed = True
-                    undone.clear()
-                tried = check is not None and tries_out(check.command)
-                if result.changed or (check and check.ok and tried):
-                    failed = ""
-                if check and not check.ok and check.ran and changed and tried and result.check is None:
-                    failed = check.text
+                    failed_calls.clear()
+                is_tryout = check is not None and tries_out(check.command)
+                if result.changed or (check and check.ok and is_tryout):
+                    failure = ""
+                if check and not check.ok and check.ran and changed and is_tryout and result.check is None:
+                    failure = check.text
                 if result.ok:
-                    undone.pop(result.operation, None)
+                    failed_calls.pop(result.operation, None)
                 elif result.for_user.key != LEFT_OUT:
-                    undone[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
+                    failed_calls[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
                     # An action that the user or the model itself did not want is not a change that broke.
-                    wanted = loop.done.stop == "error" and not loop.decision.objection()
-                    broken |= {result.operation} if result.effect == "write" and wanted else set[str]()
-            failed = loop.fault or failed
-        blamed = [run for run in self.state.check_runs if run.failing and not self._excused(run)]
-        if blamed:
-            failed = ", ".join(run.report.line() for run in blamed)
-        if failed:
-            return Checks(failed, by_command=True)
-        return Checks(next(reversed(undone.values()), ""), unmade=not broken.isdisjoint(undone))
+                    was_wanted = loop.done.stop == "error" and not loop.decision.objection()
+                    broken_operations |= {result.operation} if result.effect == "write" and was_wanted else set[str]()
+            failure = loop.fault or failure
+        blamed_runs = [run for run in self.state.check_runs if run.failing and not self._excused(run)]
+        if blamed_runs:
+            failure = ", ".join(run.report.line() for run in blamed_runs)
+        if failure:
+            return Checks(failure, by_command=True)
+        return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
         """Says whether a failing check may stand: the answer tells of it, or it failed just like this before, and the
@@ -141,8 +141,10 @@ class TurnSoFar:
             return run.turn != state.turn or self._tells_of(run.report)
         if not run.as_before:
             return False
-        elsewhere = run.same_as_before and not run.before_in_turn and not _wants_checks(self.request, state.language)
-        return elsewhere or self._tells_of(run.report)
+        failed_before = (
+            run.same_as_before and not run.before_in_turn and not _wants_checks(self.request, state.language)
+        )
+        return failed_before or self._tells_of(run.report)
 
     def _wrote_only_tests(self) -> bool:
         from duckflow.proof.python_tests import belongs_to_tests
@@ -159,12 +161,12 @@ class TurnSoFar:
         run = next((evidence for evidence in reversed(self.state.evidence) if evidence.check == report), None)
         number = report.failed or (failures_in(run.output) or run.code if run else 0)
         names = [re.split(r"\s", name.rpartition("::")[2])[0] for name in report.failures] if report.all_named else []
-        counted = rf"(?<![\d./])(?:{number})(?![\d.]\d|\d)"
-        if any(clause.fails and re.search(counted, clause.text) for clause in clauses):
+        number_pattern = rf"(?<![\d./])(?:{number})(?![\d.]\d|\d)"
+        if any(clause.fails and re.search(number_pattern, clause.text) for clause in clauses):
             return True
-        praised = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
+        is_praised = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
         all_named = bool(names) and all(name in answer for name in names)
-        return all_named and not praised and any(clause.fails for clause in clauses)
+        return all_named and not is_praised and any(clause.fails for clause in clauses)
 
     def owes_work(self) -> bool:
         """Says whether the request orders a change or a run, but only reads and other commands were carried out."""
@@ -184,10 +186,10 @@ class TurnSoFar:
 
 def _orders_work(request: str, language: str) -> bool:
     """Says whether one of its sentences orders a change or a run, or asks in a polite form for something unknown."""
-    part, bids = in_language(language, "requests.part"), in_language(language, "requests.bids")
+    part, order_pattern = in_language(language, "requests.part"), in_language(language, "requests.bids")
     for sentence in in_language(language, "requests.sentence_end").split(request):
         kinds = [order.lastgroup for order in part.finditer(sentence)]
-        if not WORK.isdisjoint(kinds) or (not kinds and bids.search(sentence)):
+        if not WORK.isdisjoint(kinds) or (not kinds and order_pattern.search(sentence)):
             return True
     return False
 
@@ -202,9 +204,9 @@ class _Clause(NamedTuple):
     @classmethod
     def read(cls, text: str, language: str) -> "_Clause":
         failure = search("checks.fails", text, language)
-        remaining = text[: failure.start()] + text[failure.end() :] if failure else text
-        unsaid = search("checks.unsays", remaining, language) is not None
-        return cls(text, failure is not None and not unsaid, unsaid)
+        remaining_text = text[: failure.start()] + text[failure.end() :] if failure else text
+        is_unsaid = search("checks.unsays", remaining_text, language) is not None
+        return cls(text, failure is not None and not is_unsaid, is_unsaid)
 
 
 def _wants_checks(request: str, language: str) -> bool:

@@ -65,13 +65,15 @@ class ProveByTrial(Policy):
             self._waiting = (self._waiting or turn.state.turn) if not_run else 0
 
     async def _proof(self, turn: TurnSoFar) -> Proof | None:
-        owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
-        if not self._runner.settings.enabled or not owed or turn.checks().failed:
+        is_owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
+        if not self._runner.settings.enabled or not is_owed or turn.checks().failed:
             return None
         changes = await self._runner.undo.changes(UndoScope(turn=turn.state.turn))
         if self._tried is None or self._tried[0] != changes:
-            tried = await self._runner.undo.changes(UndoScope(since=self._waiting)) if self._waiting else changes
-            questions = _questions_of(tried)
+            changes_to_try = (
+                await self._runner.undo.changes(UndoScope(since=self._waiting)) if self._waiting else changes
+            )
+            questions = _questions_of(changes_to_try)
             proof = await self._try(turn, questions) if questions else Proof()
             unreached = await self._unreached(Path(turn.state.folder), changes)
             unasked = await asyncio.to_thread(_unasked, turn, changes)
@@ -144,8 +146,8 @@ def _for_review(turn: TurnSoFar, checks: Checks) -> str:
     """Returns the note for a review: why there is one, and what the record shows."""
     state = turn.state
     why = turn.note("check_failed" if checks.by_command else "not_all_succeeded", check=checks.failed)
-    shown = record_line(state, SHOWN_FILES, lambda path: (Path(state.folder) / path).exists())
-    return turn.note("review_due", why=why, record=shown)
+    record = record_line(state, SHOWN_FILES, lambda path: (Path(state.folder) / path).exists())
+    return turn.note("review_due", why=why, record=record)
 
 
 def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
@@ -162,8 +164,8 @@ def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
 def _passing_command(turn: TurnSoFar) -> str:
     """Returns the last command of the turn that ran tests which passed, even if an agent has run it."""
     evidence = [evidence_of(result) for loop in turn.loops for result in loop.done.results]
-    ran = [run for run in (*turn.state.evidence, *evidence) if run and run.check and run.check.kind == "tests"]
-    return next((run.command for run in reversed(ran) if run.check and run.check.ok), "")
+    test_runs = [run for run in (*turn.state.evidence, *evidence) if run and run.check and run.check.kind == "tests"]
+    return next((run.command for run in reversed(test_runs) if run.check and run.check.ok), "")
 
 
 def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
@@ -212,6 +214,6 @@ def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
-        inner = cast("dict[str, object] | list[object]", value)
-        for part in inner.values() if isinstance(inner, dict) else inner:
+        container = cast("dict[str, object] | list[object]", value)
+        for part in container.values() if isinstance(container, dict) else container:
             yield from _texts(part)

@@ -56,17 +56,17 @@ class ProjectRules:
 
     async def breaches(self, scope: UndoScope) -> "dict[str, tuple[KeptRule, list[str]]]":
         """Returns the rules that changes break, with the places."""
-        broken: dict[str, tuple[KeptRule, list[str]]] = {}
+        broken_rules: dict[str, tuple[KeptRule, list[str]]] = {}
         if not (self._folder.root / RULES).is_dir():
-            return broken
+            return broken_rules
         changes = await self.undo.changes(scope)
         for name, rule in (await asyncio.to_thread(self.kept)).items():
-            concerned = any(rule.fits(change.path) for change in changes)
-            places = await self._failed(rule) if rule.command and concerned else list(rule.breaches(changes))
-            (self.broken if places else self.held)[name] += concerned
+            is_concerned = any(rule.fits(change.path) for change in changes)
+            places = await self._failed(rule) if rule.command and is_concerned else list(rule.breaches(changes))
+            (self.broken if places else self.held)[name] += is_concerned
             if places:
-                broken[name] = rule, places
-        return broken
+                broken_rules[name] = rule, places
+        return broken_rules
 
     async def _failed(self, rule: "KeptRule") -> list[str]:
         """Returns the last line of output if the rule's command failed; nothing if it cannot be run here."""
@@ -77,11 +77,11 @@ class ProjectRules:
             return []
         launch = sandbox.confine(self._make_launch(sandbox, rule.command), writes=False)
         try:
-            printed = await collect(launch, seconds=COMMAND_SECONDS, most=MOST_SAID)
+            process_output = await collect(launch, seconds=COMMAND_SECONDS, most=MOST_SAID)
         except (TimeoutError, FloodError, OverrunError, OSError):
             return []
-        output = b"\n".join((printed.out, printed.err)).decode("utf-8", "replace").strip().splitlines()
-        return [f"{rule.command}: {(output or [''])[-1]}"] if printed.code else []
+        output = b"\n".join((process_output.out, process_output.err)).decode("utf-8", "replace").strip().splitlines()
+        return [f"{rule.command}: {(output or [''])[-1]}"] if process_output.code else []
 
     def of_turn(self, owner: StateOwner, actor: Actor) -> "KeepRules":
         return KeepRules(owner, actor, self, lambda: UndoScope(turn=owner.state.turn))
