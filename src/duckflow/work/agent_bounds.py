@@ -51,9 +51,9 @@ class TurnLimits:
         """Returns the limit that all agents together have reached, if any."""
         if self._allowance.spent():
             return say("agent.cap.turn", loops=self._allowance.taken)
-        taken = sum(self._taken_by(agent_id) - before for agent_id, before in self._before.items())
+        tokens_taken = sum(self._taken_by(agent_id) - tokens_before for agent_id, tokens_before in self._before.items())
         limit = self._settings.agents_tokens
-        return say("agent.cap.turn_tokens", limit=limit) if taken >= NEARLY * limit else None
+        return say("agent.cap.turn_tokens", limit=limit) if tokens_taken >= NEARLY * limit else None
 
     def _taken_by(self, agent_id: str) -> int:
         agent = self._state.agents.get(agent_id)
@@ -96,24 +96,24 @@ class AgentBounds(Policy):
         decision = reading.decision
         actions = [self._toolbox.meant(action) for action in decision.actions]
         await self._toolbox.get_ready(actions)
-        refused = {action.action_id: why for action in actions if (why := self._objection(action))}
-        allowed = [action for action in decision.actions if action.action_id not in refused]
-        done = Dispatched()
-        if allowed:
-            async with self._changing([action for action in actions if action.action_id not in refused], actor):
-                narrowed = decision.model_copy(update={"actions": allowed})
-                done = await self._dispatcher.run(reading._replace(decision=narrowed), actor)
+        objections = {action.action_id: why for action in actions if (why := self._objection(action))}
+        allowed_actions = [action for action in decision.actions if action.action_id not in objections]
+        dispatched = Dispatched()
+        if allowed_actions:
+            async with self._changing([action for action in actions if action.action_id not in objections], actor):
+                narrowed = decision.model_copy(update={"actions": allowed_actions})
+                dispatched = await self._dispatcher.run(reading._replace(decision=narrowed), actor)
         for action in actions:
-            if why := refused.get(action.action_id):
-                self._refuse(action, why, done, actor)
+            if why := objections.get(action.action_id):
+                self._refuse(action, why, dispatched, actor)
         self._time_left = actor.timeout.left() if actor.timeout else self._time_left
-        return done
+        return dispatched
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         if turn.ending:
             return None
-        if over := self._spent or self._turn_limits.nothing_gained():
-            return Ending("budget", over)
+        if budget_reason := self._spent or self._turn_limits.nothing_gained():
+            return Ending("budget", budget_reason)
         self._spent = self._nearly_spent(turn) or self._turn_limits.reached()
         return turn.note("agent_report_now") if self._spent else None
 
@@ -136,8 +136,8 @@ class AgentBounds(Policy):
             return self._note("agent_report_now")
         if operation is None or not self._may_use(operation):
             usable = [other for other in self._toolbox.operations() if other.name != RESPOND and self._may_use(other)]
-            known = [other.name for other in usable]
-            return self._note("agent_no_tool", operation=action.operation, known=", ".join(known))
+            usable_names = [other.name for other in usable]
+            return self._note("agent_no_tool", operation=action.operation, known=", ".join(usable_names))
         if not self._preparation.changes(action):
             return ""
         if self._only_reads:
@@ -149,8 +149,8 @@ class AgentBounds(Policy):
         for path in paths:
             if files and not self._locks.within(path, files):
                 return self._note("agent_other_file", path=path, files=", ".join(files))
-        if taken := self._locks.claim(self._agent.agent_id, paths):
-            return self._note("agent_file_taken", path=taken.path, owner=taken.owner)
+        if claim_of_other := self._locks.claim(self._agent.agent_id, paths):
+            return self._note("agent_file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
         return ""
 
     def _changing(self, actions: list[Action], actor: Actor) -> AbstractAsyncContextManager[None]:
@@ -160,10 +160,10 @@ class AgentBounds(Policy):
         paths: list[str] = []
         for action in changing:
             operation = self._operation(action.operation)
-            touched = operation.touched(action.args) if operation else ()
-            if not touched:
+            touched_paths = operation.touched(action.args) if operation else ()
+            if not touched_paths:
                 return self._locks.changing(self._agent.agent_id, (), actor.timeout)
-            paths += touched
+            paths += touched_paths
         return self._locks.changing(self._agent.agent_id, paths, actor.timeout)
 
     def _may_use(self, operation: Operation) -> bool:
@@ -173,14 +173,14 @@ class AgentBounds(Policy):
 
     def _operation(self, name: str) -> Operation | None:
         """Finds an operation, even one that the model is not told of at the beginning."""
-        listed = next((operation for operation in self._toolbox.operations() if operation.name == name), None)
-        tool = None if listed else self._preparation.tool(name)
-        return tool.describe() if tool else listed
+        listed_operation = next((operation for operation in self._toolbox.operations() if operation.name == name), None)
+        tool = None if listed_operation else self._preparation.tool(name)
+        return tool.describe() if tool else listed_operation
 
     def _refuse(self, action: Action, why: str, done: Dispatched, actor: Actor) -> None:
-        refused = say("agent.not_done", operation=action.operation, why=why)
+        refusal = say("agent.not_done", operation=action.operation, why=why)
         name = action.operation
-        result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refused)
+        result = ActionResult(action_id=action.action_id, operation=name, ok=False, for_model=why, for_user=refusal)
         actor.emit(ActionStarted(action=action))
         actor.emit(ActionFinished(result=result))
         answer = Message(role="tool", operation=action.operation, text=f"{ERROR}{why}", answers=action.action_id)

@@ -198,18 +198,18 @@ class Agents:
 
     def begin(self, task: AgentTask, actor: Actor) -> AgentWork:
         context = AgentContext(actor, self._state(task))
-        inner = replace(actor, emit_event=context.emit, put_question=context.ask, inner=True)
-        return AgentWork(context, inner, partial(self._turn, task), task)
+        inner_actor = replace(actor, emit_event=context.emit, put_question=context.ask, inner=True)
+        return AgentWork(context, inner_actor, partial(self._turn, task), task)
 
     def _state(self, task: AgentTask) -> AgentState:
-        outer = self._outer
+        outer_state = self._outer
         return AgentState(
-            session_id=outer.session_id,
-            folder=outer.folder,
-            language=outer.language,
-            model=task.model.model if task.model else outer.model,
-            mode=outer.mode,
-            turn=max(0, outer.turn - 1),
+            session_id=outer_state.session_id,
+            folder=outer_state.folder,
+            language=outer_state.language,
+            model=task.model.model if task.model else outer_state.model,
+            mode=outer_state.mode,
+            turn=max(0, outer_state.turn - 1),
             phase=Phase.EXECUTION,
             messages=list(task.earlier),
             five=FiveItems(goal=task.goal, constraints=list(task.constraints)),
@@ -232,8 +232,8 @@ class Agents:
         pacemaker = Pacemaker(self._pacemaker, allowance=task.allowance, in_agent=task.allowance is not None)
         pacing = TurnPacemaker(context, pacemaker, actor.ask)
         duck = DuckCallAnswers(context, phases, lambda: None)
-        own = (*task.policies, self._watching(context, actor))
-        policies = Policies(lambda: own)
+        own_policies = (*task.policies, self._watching(context, actor))
+        policies = Policies(lambda: own_policies)
         return Turn(context, actor, pacing, thinker, task.acting, phases, duck, policies)
 
 

@@ -62,14 +62,14 @@ class FileLocks:
     @asynccontextmanager
     async def when_free(self, step_id: str) -> AsyncGenerator[None]:
         """Waits until the files of the step's open tasks are free. The tasks may run inside this context."""
-        named: set[str] = set()
+        named_owners: set[str] = set()
         self._waiting.add(step_id)
         self._tell()
         try:
             while (step := self._step(step_id)) and (owner := self._in_the_way(step)):
-                if owner not in named:
+                if owner not in named_owners:
                     self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=owner)))
-                named.add(owner)
+                named_owners.add(owner)
                 await self._freed.wait()
         finally:
             self._waiting.discard(step_id)
@@ -82,11 +82,11 @@ class FileLocks:
 
     def claim(self, agent: str, paths: Iterable[str]) -> TakenFile | None:
         """Takes all of the files for an agent. If one is somebody else's, it takes none and returns that one."""
-        wanted = [self._place(path) for path in paths]
-        for path in wanted:
+        wanted_paths = [self._place(path) for path in paths]
+        for path in wanted_paths:
             if owner := self._owner(agent, path):
                 return TakenFile(path, owner)
-        self._claims[agent] = self._claims.get(agent, frozenset()).union(wanted)
+        self._claims[agent] = self._claims.get(agent, frozenset()).union(wanted_paths)
         return None
 
     def release(self, agent: str) -> None:
@@ -96,11 +96,13 @@ class FileLocks:
 
     def within(self, path: str, files: Iterable[str]) -> bool:
         """Says whether the path is one of these files, matches a pattern among them, or lies in a folder among them."""
-        place = self._real(path)
-        above = [place, *map(str, PurePosixPath(place).parents)]
+        real_path = self._real(path)
+        path_and_parents = [real_path, *map(str, PurePosixPath(real_path).parents)]
         patterns = [self._real(file) for file in files if file.strip()]
         return any(
-            any(map(Wildcard(pattern).matches, above)) if re.search(WILD, pattern) else lies_in(place, pattern)
+            any(map(Wildcard(pattern).matches, path_and_parents))
+            if re.search(WILD, pattern)
+            else lies_in(real_path, pattern)
             for pattern in patterns
         )
 
@@ -108,11 +110,11 @@ class FileLocks:
     async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:
         """Marks these files as being changed by the agent; without any, all files are marked. Waiting for them takes
         none of the agent's time."""
-        wanted = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
+        wanted_paths = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
         with timeout.standing_still() if timeout else nullcontext():
-            while any(clash(wanted, files) for files in self._changing.values()):
+            while any(clash(wanted_paths, files) for files in self._changing.values()):
                 await self._freed.wait()
-        self._changing[agent] = wanted
+        self._changing[agent] = wanted_paths
         try:
             yield
         finally:
@@ -122,26 +124,26 @@ class FileLocks:
     def _in_the_way(self, step: Step) -> str:
         """Returns the name of the step or agent that has reserved files which this step would change; nothing if there
         is none."""
-        wanted, named = self._files(touched(step)), self._files(touched(step, named=True))
+        wanted_files, named_files = self._files(touched(step)), self._files(touched(step, named=True))
         for agent, files in self._claims.items():
-            if clash(named, files):
+            if clash(named_files, files):
                 return agent
         others = [other for other in self._steps() if other.step_id in self._begun and other is not step]
         for other in others:
-            if other.step_id in self._running and clash(wanted, self._files(touched(other) | held(other))):
+            if other.step_id in self._running and clash(wanted_files, self._files(touched(other) | held(other))):
                 return other.name
         if all(other.step_id in self._waiting for other in others) and self._is_first(step):
             return ""
-        return next((other.name for other in others if clash(named, self._files(held(other)))), "")
+        return next((other.name for other in others if clash(named_files, self._files(held(other)))), "")
 
     def _owner(self, agent: str, path: str) -> str:
-        wanted = frozenset((path,))
+        wanted_paths = frozenset((path,))
         for other, files in self._claims.items():
-            if other != agent and clash(wanted, files):
+            if other != agent and clash(wanted_paths, files):
                 return other
         for step in self._steps():
             job = self._begun.get(step.step_id)
-            if job and clash(wanted, self._files(touched(step, named=True) | held(step))):
+            if job and clash(wanted_paths, self._files(touched(step, named=True) | held(step))):
                 return job
         return ""
 
@@ -170,5 +172,5 @@ class FileLocks:
     def _real(self, path: str) -> str:
         """Returns the path relative to the work folder, after following links and `..`."""
         folder = os.path.realpath(self._session.state.folder)
-        meant = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
-        return os.path.relpath(os.path.realpath(meant), folder)
+        full_path = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
+        return os.path.relpath(os.path.realpath(full_path), folder)

@@ -24,7 +24,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
 
     counts, language = count_results(drafter, job), drafter.state.language
     unverified = f" {note(language, 'step_unverified')}"
-    now, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
+    job_progress, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     tasks = [task for step in steps_of(drafter.state, job) for task in step.tasks]
     # If there is no room for all of them, reads are left out first and failures last.
     tasks.sort(key=lambda task: (task.status != "failed", task.effect == "read"))
@@ -36,7 +36,13 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
             f"{step.name}: {step.status}{unverified if step.unverified else ''} {step.found}".rstrip()
             for step in steps_of(drafter.state, job)
         ),
-        "counts": note(language, "job_counts", done=str(now.done), failed=str(now.failed), left=str(now.left)),
+        "counts": note(
+            language,
+            "job_counts",
+            done=str(job_progress.done),
+            failed=str(job_progress.failed),
+            left=str(job_progress.left),
+        ),
         "changes": await _changes(undo, job) if drafter.state.files_changed else "",
         "results": "\n".join(results[:RESULT_LINES]) or "-",
         "shown": record_line(drafter.state, FILES, drafter.folder.exists),
@@ -67,22 +73,25 @@ async def _changes(undo: UndoKeeper, job: Job) -> str:
         return ""
     files = [impact for impact in impacts if impact.change != "folder"]
     lines = [f"{one_line(impact.path)} ({impact.change} +{impact.added} -{impact.removed})" for impact in files]
-    if unlisted := files[CHANGES:]:
-        added, removed = sum(impact.added for impact in unlisted), sum(impact.removed for impact in unlisted)
-        lines[CHANGES:] = [f"… {len(unlisted)} (+{added} -{removed})"]
+    if unlisted_files := files[CHANGES:]:
+        added_lines, removed_lines = (
+            sum(impact.added for impact in unlisted_files),
+            sum(impact.removed for impact in unlisted_files),
+        )
+        lines[CHANGES:] = [f"… {len(unlisted_files)} (+{added_lines} -{removed_lines})"]
     return "; ".join(lines)
 
 
 def count_results(drafter: Drafter, job: Job) -> JobReport:
     """Computes the report from the state alone."""
-    now = progress(drafter.state, job)
+    job_progress = progress(drafter.state, job)
     steps = steps_of(drafter.state, job)
-    failed = [task for step in steps for task in step.tasks if task.status == "failed"]
+    failed_tasks = [task for step in steps for task in step.tasks if task.status == "failed"]
     return JobReport(
-        done=now.done,
-        failed=now.failed,
-        left=now.left,
-        causes=tuple(f"{task.line}: {_result_line(task, 0)}" for task in failed),
+        done=job_progress.done,
+        failed=job_progress.failed,
+        left=job_progress.left,
+        causes=tuple(f"{task.line}: {_result_line(task, 0)}" for task in failed_tasks),
         shown=tuple(f"{step.name}: {step.evidence}" for step in steps if step.evidence),
         unverified=tuple(step.name for step in steps if step.unverified),
         computed=True,

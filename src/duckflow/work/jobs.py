@@ -90,8 +90,8 @@ class JobRunner:
             if set(other.step_ids) & set(step_ids):
                 raise ToolError(self._note("job_at_it", job=other.job_id), "job.already", job=other.name)
         plan = state.plans[plan_id]
-        only = plan.step(step_ids[0]) if len(step_ids) == 1 else None
-        name = _numbered(only.name if only else plan.name, state)
+        only_step = plan.step(step_ids[0]) if len(step_ids) == 1 else None
+        name = _numbered(only_step.name if only_step else plan.name, state)
         job = Job(name=name, plan_id=plan_id, step_ids=list(step_ids))
         self._session.emit(JobStarted(job=job))
         self._run_in_background(job)
@@ -255,11 +255,13 @@ class JobRunner:
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
         """Finds the job by its id or name; without one, the latest with such a status."""
         jobs = self._session.state.jobs
-        fitting = [job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)]
-        if not fitting:
-            known = ", ".join(f"{job.job_id} ({job.status})" for job in jobs.values()) or "–"
-            raise ToolError(self._note("job_none", statuses=", ".join(statuses), known=known), "job.none_such")
-        return fitting[-1]
+        matching_jobs = [
+            job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)
+        ]
+        if not matching_jobs:
+            known_jobs = ", ".join(f"{job.job_id} ({job.status})" for job in jobs.values()) or "–"
+            raise ToolError(self._note("job_none", statuses=", ".join(statuses), known=known_jobs), "job.none_such")
+        return matching_jobs[-1]
 
     def _follow(self, event: Event) -> None:
         if isinstance(event, JobChanged) and (running := self._running.get(event.job_id)):
@@ -281,19 +283,21 @@ class JobRunner:
 
 def _numbered(name: str, state: AgentState) -> str:
     """Adds a number to a name that another job already has, because a question must say which job asks it."""
-    taken = {job.name for job in state.jobs.values()}
+    taken_names = {job.name for job in state.jobs.values()}
     numbered = (f"{name} ({number})" for number in count(2))
-    return name if name not in taken else next(free for free in numbered if free not in taken)
+    return (
+        name if name not in taken_names else next(candidate for candidate in numbered if candidate not in taken_names)
+    )
 
 
 async def _until_settled(session: Session) -> None:
     """Returns when no job is in the middle of a task, however long that takes."""
-    happened = asyncio.Event()
-    unsubscribe = session.subscribe(lambda _: happened.set())
+    something_happened = asyncio.Event()
+    unsubscribe = session.subscribe(lambda _: something_happened.set())
     try:
         while any(in_the_middle(session.state, job) for job in session.state.live_jobs()):
-            await happened.wait()
-            happened.clear()
+            await something_happened.wait()
+            something_happened.clear()
     finally:
         unsubscribe()
 

@@ -64,9 +64,9 @@ class PlanApproval:
     async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
         """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. A yes for
         longer also adds the permission rule for the plan's files."""
-        since = plan.since or self._session.state.turn
-        begun = plan.model_copy(update={"status": "approved", "approved": None, "since": since})
-        self._session.emit(PlanChanged(plan=begun))
+        first_turn = plan.since or self._session.state.turn
+        approved_plan = plan.model_copy(update={"status": "approved", "approved": None, "since": first_turn})
+        self._session.emit(PlanChanged(plan=approved_plan))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
         if answer.scope in ("session", "always"):
@@ -95,15 +95,17 @@ class PlanApproval:
         if not same_words(words, newest.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
         answer = read_whole(newest.text, state.language)
-        confirmed = Answer(choice="yes" if answer.plain_yes else "no")
+        confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
-            confirmed = await self._confirmed(plan)
-        if confirmed.choice != "yes":
+            confirmation = await self._confirmed(plan)
+        if confirmation.choice != "yes":
             why = note(state.language, "approve_no_yes")
-            why += "\n" + note(state.language, "user_says", text=confirmed.text) if confirmed.text else ""
+            why += "\n" + note(state.language, "user_says", text=confirmation.text) if confirmation.text else ""
             raise ToolError(why, "plan.not_approved", name=plan.name)
-        begun = await self.approve(plan, answer._replace(background=background or answer.background))
-        return begun if isinstance(begun, str) else note(state.language, "approve_in_background", plan=plan.name)
+        objection = await self.approve(plan, answer._replace(background=background or answer.background))
+        return (
+            objection if isinstance(objection, str) else note(state.language, "approve_in_background", plan=plan.name)
+        )
 
     def drop(self, plan: Plan) -> Phrase:
         """Drops a plan. If only a weaker draft of an approved plan was open, drops that draft and keeps the approved
@@ -117,8 +119,8 @@ class PlanApproval:
         return say("plan.dropped", name=plan.name)
 
     async def _confirmed(self, plan: Plan) -> Answer:
-        no = Choice(key="no", label=say("plan.start_no"), takes_text=True)
-        choices = (Choice(key="yes", label=say("plan.start_yes")), no)
+        no_choice = Choice(key="no", label=say("plan.start_no"), takes_text=True)
+        choices = (Choice(key="yes", label=say("plan.start_yes")), no_choice)
         title = say("plan.start", name=plan.name)
         return await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))
 
@@ -153,13 +155,13 @@ class PlanAnswer(Policy):
         plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
             return _told_of_jobs(turn) if turn.request and turn.state.live_jobs() else None
-        whole, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
-        if whole.waits:
+        whole_answer, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
+        if whole_answer.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
         if answer and answer.choice == "yes" and turn.waited:
             return Ending("pending_user", say("plan.unread", name=plan.name))
         if answer and answer.choice == "yes":
-            return await self._approval.approve(plan, whole)
+            return await self._approval.approve(plan, whole_answer)
         if answer and answer.choice == "no" and not answer.text:
             return Ending("pending_user", self._approval.drop(plan))
         if answer and answer.choice == "no" and plan.approved:
@@ -218,16 +220,16 @@ class StepChecks:
         from duckflow.tools.plan.folder import made_by
 
         plan = self._session.state.plan
-        gone = set[str]()
+        undone_ids = set[str]()
         for step in plan.steps if plan and plan.status not in ("draft", "failed") else ():
-            undone = not gone.isdisjoint(step.depends_on) or not set(cleared).isdisjoint(made_by(step))
-            if undone and step.status == "completed":
-                gone.add(step.step_id)
+            is_undone = not undone_ids.isdisjoint(step.depends_on) or not set(cleared).isdisjoint(made_by(step))
+            if is_undone and step.status == "completed":
+                undone_ids.add(step.step_id)
                 self._taken_back[step.step_id] = step.evidence
-        if plan and gone:
-            opened = [step for step in plan.steps if step.step_id in gone]
-            names = ", ".join(step.name for step in opened)
-            for step in opened:
+        if plan and undone_ids:
+            reopened_steps = [step for step in plan.steps if step.step_id in undone_ids]
+            names = ", ".join(step.name for step in reopened_steps)
+            for step in reopened_steps:
                 self._change(plan, step, "pending")
             self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
 
@@ -244,18 +246,18 @@ class StepChecks:
             return
         from duckflow.tools.plan.proof import refuted
 
-        why, opened = "", list[str]()
+        why, reopened_steps = "", list[str]()
         for step in plan.steps:
             if step.status == "completed" and step.evidence:
-                against = refuted(step, evidence, changed, self._folder)
-                if against:
-                    why, opened = against, [*opened, step.name]
+                refutation = refuted(step, evidence, changed, self._folder)
+                if refutation:
+                    why, reopened_steps = refutation, [*reopened_steps, step.name]
                     self._opened.add(step.step_id)
                     self._change(plan, step, "pending")
             elif step.status == "completed" or step.step_id in self._opened:
                 self._close(plan, step)
-        if opened:
-            self._session.emit(Noticed(what=say("plan.step_reopened", step=", ".join(opened), why=why)))
+        if reopened_steps:
+            self._session.emit(Noticed(what=say("plan.step_reopened", step=", ".join(reopened_steps), why=why)))
 
     def _close(self, plan: Plan, step: Step) -> None:
         """Completes a step that a result now shows: one that was called done too early, or one that a check had
@@ -300,9 +302,9 @@ class PlannedWork:
     def change_plan(self, plan: Plan) -> None:
         from duckflow.tools.plan.criterion import with_checks
 
-        before = self._session.state.plans[plan.plan_id]
+        old_plan = self._session.state.plans[plan.plan_id]
         self._session.emit(PlanChanged(plan=with_checks(plan)))
-        tell_changed_steps(self._session.emit, self._session.state, before)
+        tell_changed_steps(self._session.emit, self._session.state, old_plan)
 
     async def settle(self) -> None:
         await self._jobs.settle()

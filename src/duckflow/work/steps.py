@@ -55,18 +55,18 @@ class StepEnds(Policy):
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         results = turn.last.done.results
-        failed = [result for result in results if not succeeded(result)]
-        if causes := [result.for_model for result in failed if result.effect != "read"]:
-            before, self._cause = self._cause, PASSING.sub("", causes[0])
-            return Ending("failed", say("agent.fails_again")) if self._cause == before else None
-        acted = not failed and any(result.effect not in ("read", "talk") for result in results)
-        if not turn.ending and (not acted or _more_follows(turn)):
+        failed_results = [result for result in results if not succeeded(result)]
+        if causes := [result.for_model for result in failed_results if result.effect != "read"]:
+            previous_cause, self._cause = self._cause, PASSING.sub("", causes[0])
+            return Ending("failed", say("agent.fails_again")) if self._cause == previous_cause else None
+        has_acted = not failed_results and any(result.effect not in ("read", "talk") for result in results)
+        if not turn.ending and (not has_acted or _more_follows(turn)):
             return None
-        lacking = self._lacking()
-        if not lacking or self._asked_for_proof:
+        lacking_proof = self._lacking()
+        if not lacking_proof or self._asked_for_proof:
             return turn.ending or Ending("done")
         self._asked_for_proof = True
-        return turn.note("step_not_shown", lacking=lacking)
+        return turn.note("step_not_shown", lacking=lacking_proof)
 
 
 class AnswersUser(Policy):
@@ -125,8 +125,8 @@ class StepWork:
         if (step := self._tasks.step()) and step.status != "in_progress":
             self._anew = has_none_left(step)
             self._mark("in_progress")
-        ended: bool | None = None
-        while ended is None:
+        success: bool | None = None
+        while success is None:
             await self._actor.wait_until_clear()
             step = self._tasks.step()
             if step is None:
@@ -136,8 +136,8 @@ class StepWork:
             elif self._over(step):
                 return self._end(step)
             else:
-                ended = await self._ask_model(step)
-        return ended
+                success = await self._ask_model(step)
+        return success
 
     def _over(self, step: Step) -> bool:
         """Says whether the step can end without asking the model: everything succeeded and is shown, or the user
@@ -158,8 +158,8 @@ class StepWork:
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
-            unheard, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
-            if not unheard and (self._repaired or not needs_tasks):
+            unheard_messages, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
+            if not unheard_messages and (self._repaired or not needs_tasks):
                 return self._end(step)
             await self._draft(step)
             self._anew = False
@@ -176,14 +176,14 @@ class StepWork:
     async def _draft(self, step: Step) -> None:
         """Drafts tasks for a step that has none, or once, with the cause, in place of a task that failed; and anew
         whenever the user has said something to the step."""
-        failed = _failed_task(step)
+        failed_task = _failed_task(step)
         await self._runner.read_files(self._tasks.plan, step)
         tasks, answer = await self._drafter.tasks_for(self._tasks.plan, step, self._tasks.hear())
         self._answer = " ".join(filter(None, (self._answer, answer)))
-        if failed:
+        if failed_task:
             self._note_failure(step)
             self._repaired = True
-            self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=failed.line)))
+            self._actor.emit(Noticed(what=say("task.repair", step=step.name, task=failed_task.line)))
         self._tasks.plan_anew(tasks)
 
     async def _run_agent(self, step: Step) -> AgentReport:
@@ -193,8 +193,8 @@ class StepWork:
         constraints = tuple(self._state.five.constraints)
         answers = AnswersUser(self._tasks.unheard, self._words)
         policies = (StepEnds(self._lacking), answers)
-        earlier, hear = self._own_messages(step), self._tasks.hear
-        task = AgentTask(request, step.name, self, policies, constraints, earlier=earlier, meanwhile=hear)
+        earlier_messages, hear_user = self._own_messages(step), self._tasks.hear
+        task = AgentTask(request, step.name, self, policies, constraints, earlier=earlier_messages, meanwhile=hear_user)
         report = await self._agents.run(task, self._runner.actor_of(step))
         self._answer = report.found if answers.answered else ""
         return report
@@ -203,10 +203,14 @@ class StepWork:
         """Returns the calls and results of the step so far, if it was stopped or spoken to before its end. The request
         is written anew, so the old one is replaced by the step's name."""
         job = self._state.jobs.get(self._actor.job_id)
-        own = [message for message in job.messages if message.step == step.step_id] if job else []
-        seen = list(dropwhile(lambda message: message.role != "assistant", own))
-        asked = Message(role="user", text=step.name)
-        return tuple(message.model_copy(update={"job": "", "step": ""}) for message in (asked, *seen)) if seen else ()
+        step_messages = [message for message in job.messages if message.step == step.step_id] if job else []
+        messages_seen = list(dropwhile(lambda message: message.role != "assistant", step_messages))
+        request = Message(role="user", text=step.name)
+        return (
+            tuple(message.model_copy(update={"job": "", "step": ""}) for message in (request, *messages_seen))
+            if messages_seen
+            else ()
+        )
 
     def _words(self) -> list[str]:
         step = self._tasks.step()
@@ -221,22 +225,22 @@ class StepWork:
         if step is None or decision.objection() or talks:
             return await self._runner.dispatch(reading, actor)
         self._note_failure(step)
-        readable = list(takewhile(lambda action: action.action_id not in reading.broken, decision.actions))
-        tasks = [self._task(action) for action in readable]
+        readable_actions = list(takewhile(lambda action: action.action_id not in reading.broken, decision.actions))
+        tasks = [self._task(action) for action in readable_actions]
         self._tasks.plan_anew([*(task for task in step.tasks if task.status == "completed"), *tasks])
-        done = await self._tasks.run(actor, decision.rationale)
-        if not done.stop and (unread := decision.actions[len(readable) :]):
+        dispatched = await self._tasks.run(actor, decision.rationale)
+        if not dispatched.stop and (unread_actions := decision.actions[len(readable_actions) :]):
             # A call that cannot be read is no task. It is answered with the reason, and what follows is not run.
-            first = decision.model_copy(update={"actions": unread[:1]})
-            done.add(await self._runner.dispatch(reading._replace(decision=first), actor))
-        self._answer_left_out(decision.actions, step, done, actor)
-        return done
+            first = decision.model_copy(update={"actions": unread_actions[:1]})
+            dispatched.add(await self._runner.dispatch(reading._replace(decision=first), actor))
+        self._answer_left_out(decision.actions, step, dispatched, actor)
+        return dispatched
 
     def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
         """Answers the calls that were not made: each call of a reply must have an answer."""
         answered = {result.action_id for result in done.results} | done.left_out
-        stopped = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
-        key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stopped}"
+        stop_reason = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
+        key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stop_reason}"
         why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:
@@ -246,10 +250,10 @@ class StepWork:
                 actor.emit(MessageAdded(message=message))
 
     def _note_failure(self, step: Step) -> None:
-        if (failed := _failed_task(step)) and not self._tasks.wished:
+        if (failed_task := _failed_task(step)) and not self._tasks.wished:
             # The quotes cannot be closed by the text, which a program wrote.
-            cause = json.dumps(" ".join(telling_part(failed.result or "", CAUSE).split()), ensure_ascii=False)
-            self._mended = note(self._state.language, "step_mended", task=failed.line, cause=cause)
+            cause = json.dumps(" ".join(telling_part(failed_task.result or "", CAUSE).split()), ensure_ascii=False)
+            self._mended = note(self._state.language, "step_mended", task=failed_task.line, cause=cause)
 
     def _task(self, action: Action) -> Task:
         for operation in self._drafter.operations():
@@ -298,9 +302,9 @@ class StepWork:
             self._actor.emit(Noticed(what=say("step.answers", step=step.name, text=self._answer)))
         summary = " ".join(filter(None, (self._mended, summary or self._answer)))
         self._mark("completed", evidence, summary, "" if evidence else self._lacking())
-        shown = say("plan.step_shown", step=step.name, evidence=evidence)
+        proof_line = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
-            self._actor.emit(Noticed(what=shown if evidence else say("plan.step_unverified", step=step.name)))
+            self._actor.emit(Noticed(what=proof_line if evidence else say("plan.step_unverified", step=step.name)))
         return True
 
     def _mark(self, status: StepStatus, evidence: str = "", summary: str = "", lacking: str = "") -> None:
@@ -342,18 +346,18 @@ class JobWork:
         """Runs the steps, and says whether all are completed. After a failure no step is started; those that run come
         to their end."""
         running: dict[asyncio.Task[bool], str] = {}
-        going_well, begun = True, Counter[str]()
+        going_well, starts = True, Counter[str]()
         try:
             while True:
-                ready = startable(self._plan, self._step_ids, running.values()) if going_well else []
-                ready = [step for step in ready if begun[step.step_id] < STARTS]
-                for step in ready[: self._at_once - len(running)]:
-                    begun[step.step_id] += 1
+                ready_steps = startable(self._plan, self._step_ids, running.values()) if going_well else []
+                ready_steps = [step for step in ready_steps if starts[step.step_id] < STARTS]
+                for step in ready_steps[: self._at_once - len(running)]:
+                    starts[step.step_id] += 1
                     running[asyncio.create_task(self._carry_out(step.step_id))] = step.step_id
                 if not running:
                     break
-                over, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                for task in over:
+                finished_tasks, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+                for task in finished_tasks:
                     del running[task]
                     going_well &= task.result()
         finally:
@@ -370,6 +374,8 @@ class JobWork:
         tasks = StepTasks(
             self._plan_id, step_id, self._actor, self._drafter.state, self._runner, self._pacemaker, self._locks
         )
-        alone = len(self._step_ids) == 1
+        is_only_step = len(self._step_ids) == 1
         with self._locks.holding(step_id, self._job_name):
-            return await StepWork(tasks, self._actor, self._drafter, self._runner, self._agents, alone).carry_out()
+            return await StepWork(
+                tasks, self._actor, self._drafter, self._runner, self._agents, is_only_step
+            ).carry_out()

@@ -117,27 +117,27 @@ class SubAgents:
     async def run(self, task: str, kind: str, files: Sequence[str]) -> Done:
         """Runs one agent to its end and returns its report, even if only part of the work is done."""
         await self._require_agents()
-        agent, how = self._make(task, kind, tuple(files))
-        return await self._begin(agent, how, None)
+        agent, agent_kind = self._make(task, kind, tuple(files))
+        return await self._begin(agent, agent_kind, None)
 
     async def review(self, change: ReviewedChange, task: str = "") -> ReviewResult:
         """Has a change reviewed by an agent, on the user's own wish."""
         await self._require_agents()
-        agent, how = self._make(task or note(self._session.state.language, "review_task"), REVIEW, ())
-        await self._begin(agent, how, change)
-        ended = self._session.state.agents[agent.agent_id]
-        report = ended.report or AgentReport(asked=agent.task, outcome="failed")
-        return ReviewResult(self._findings(agent.agent_id), report, ended.usage)
+        agent, agent_kind = self._make(task or note(self._session.state.language, "review_task"), REVIEW, ())
+        await self._begin(agent, agent_kind, change)
+        ended_agent = self._session.state.agents[agent.agent_id]
+        report = ended_agent.report or AgentReport(asked=agent.task, outcome="failed")
+        return ReviewResult(self._findings(agent.agent_id), report, ended_agent.usage)
 
     async def _require_agents(self) -> None:
         if not await self._agents.available():
             raise ToolError(self._note("agent_not_here"), "agent.not_here")
 
     async def _begin(self, agent: SubAgent, how: AgentKind, change: ReviewedChange | None) -> Done:
-        earlier = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
-        if taken := self._locks.claim(agent.agent_id, agent.files if not how.only_reads else ()):
-            why = self._note("agent_file_taken", path=taken.path, owner=taken.owner)
-            raise ToolError(why, "agent.file_taken", path=taken.path, owner=taken.owner)
+        history = messages_of(self._session, agent.agent_id) if agent.agent_id in self._session.state.agents else ()
+        if claim_of_other := self._locks.claim(agent.agent_id, agent.files if not how.only_reads else ()):
+            why = self._note("agent_file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
+            raise ToolError(why, "agent.file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
         # From now on its name is taken.
         self._session.emit(AgentStarted(agent=agent))
         within_reach = self._at_work[agent.agent_id] = WithinReach()
@@ -146,13 +146,13 @@ class SubAgents:
                 if within_reach.stopped:
                     return self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
                 self._turn_limits.begin(agent.agent_id)
-                if reached := self._turn_limits.reached():
-                    return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=reached))
+                if limit_reached := self._turn_limits.reached():
+                    return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=limit_reached))
                 if how.name != REVIEW:
-                    return await self._run(agent, how, earlier, within_reach)
+                    return await self._run(agent, how, history, within_reach)
                 change = change or await self.latest()
                 async with self._parts.reviews.opened(agent.agent_id, change) as tool:
-                    return await self._run(agent, how, earlier, within_reach, change, (tool.describe(),))
+                    return await self._run(agent, how, history, within_reach, change, (tool.describe(),))
         finally:
             del self._at_work[agent.agent_id]
             self._locks.release(agent.agent_id)
@@ -161,19 +161,21 @@ class SubAgents:
 
     def _make(self, task: str, kind: str, files: tuple[str, ...]) -> tuple[SubAgent, AgentKind]:
         """Makes a new agent, or takes up the earlier one that is named as its kind."""
-        known, kinds = self._session.state.agents, PACKAGED | {own.name: own for own in self._own_kinds()}
-        before = known.get(kind)
-        if before and before.status == "running":
+        agents, kinds = self._session.state.agents, PACKAGED | {own.name: own for own in self._own_kinds()}
+        earlier_agent = agents.get(kind)
+        if earlier_agent and earlier_agent.status == "running":
             raise ToolError(self._note("agent_runs", agent=kind), "agent.runs", agent=kind)
-        how = kinds.get(before.kind if before else kind)
-        if how is None:
-            why = self._note("agent_no_kind", kind=kind, known=", ".join([*kinds, *known]))
+        agent_kind = kinds.get(earlier_agent.kind if earlier_agent else kind)
+        if agent_kind is None:
+            why = self._note("agent_no_kind", kind=kind, known=", ".join([*kinds, *agents]))
             raise ToolError(why, "agent.no_kind", kind=kind)
-        if before:
-            again = {"task": task, "files": files or before.files, "status": "running", "report": None}
-            return before.model_copy(update=again), how
-        agent_id = next_agent_id(kind, known)
-        return SubAgent(agent_id=agent_id, kind=kind, task=task, files=files, only_reads=how.only_reads), how
+        if earlier_agent:
+            changes = {"task": task, "files": files or earlier_agent.files, "status": "running", "report": None}
+            return earlier_agent.model_copy(update=changes), agent_kind
+        agent_id = next_agent_id(kind, agents)
+        return SubAgent(
+            agent_id=agent_id, kind=kind, task=task, files=files, only_reads=agent_kind.only_reads
+        ), agent_kind
 
     async def _run(
         self,
@@ -233,16 +235,16 @@ class SubAgents:
         provider: a folder does not decide to whom prompts are sent."""
         if not how.model:
             return None
-        name, now = how.model, self._session.state.model
+        name, session_model = how.model, self._session.state.model
         try:
             provider = (await self._agents.connection.find(name)).provider
         except DuckflowError as problem:
             self._session.emit(Noticed(what=said(problem)))
         else:
-            if how.own or provider.model.partition(":")[0] == now.partition(":")[0]:
+            if how.own or provider.model.partition(":")[0] == session_model.partition(":")[0]:
                 return provider
             await provider.aclose()
-        self._session.emit(Noticed(what=say("agent.other_model", kind=how.name, wanted=name, model=now)))
+        self._session.emit(Noticed(what=say("agent.other_model", kind=how.name, wanted=name, model=session_model)))
         return None
 
     async def _asked(self, agent: SubAgent, how: AgentKind, goes_on: bool, change: ReviewedChange | None) -> str:
@@ -276,13 +278,13 @@ class SubAgents:
         """Returns the diff, and the definitions that it touches with their callers."""
         if not change.diff:
             return ""
-        language, around = self._session.state.language, await self._parts.reviews.around(change)
-        cut = change.diff[:LONGEST_DIFF]
+        language, nearby_code = self._session.state.language, await self._parts.reviews.around(change)
+        diff = change.diff[:LONGEST_DIFF]
         cut_note = (
-            note(language, "diff_cut", left=str(len(change.diff) - len(cut))) if len(cut) < len(change.diff) else ""
+            note(language, "diff_cut", left=str(len(change.diff) - len(diff))) if len(diff) < len(change.diff) else ""
         )
-        touched = quoted(language, "code map", around) if around else ""
-        return "\n".join(filter(None, (quoted(language, "diff", cut), cut_note, touched)))
+        code_quote = quoted(language, "code map", nearby_code) if nearby_code else ""
+        return "\n".join(filter(None, (quoted(language, "diff", diff), cut_note, code_quote)))
 
     def _findings(self, agent_id: str) -> tuple[ReviewFinding, ...]:
         return tuple(by_weight(finding for finding in self._session.state.findings if finding.agent_id == agent_id))
@@ -296,7 +298,7 @@ class SubAgents:
         self._session.emit(AgentEnded(agent_id=agent.agent_id, status=status, report=report))
         usage = state.agents[agent.agent_id].usage
         words, findings = Words(state.language), self._findings(agent.agent_id)
-        why, listed = words.phrase(report.open) if report.open else "", as_text(findings, words) if findings else ""
+        why, listing = words.phrase(report.open) if report.open else "", as_text(findings, words) if findings else ""
         text = render(
             state.language,
             "agent_report",
@@ -305,7 +307,7 @@ class SubAgents:
             changed=", ".join(report.changed),
             evidence="; ".join(report.evidence),
             open=why,
-            found=_cut("\n\n".join(filter(None, (report.found, listed)))) or "-",
+            found=_cut("\n\n".join(filter(None, (report.found, listing)))) or "-",
         )
         tokens = usage.prompt_tokens + usage.completion_tokens
         line = say(f"agent.ended.{status}", agent=agent.agent_id, calls=usage.calls, tokens=f"{tokens:,}", why=why)
@@ -364,15 +366,15 @@ def _results_of(session: Session, agent_id: str) -> Iterator[ActionFinished]:
 
 
 def _report_so_far(agent: SubAgent, finished: Iterator[ActionFinished]) -> AgentReport:
-    changed, shown = dict[str, None](), list[str]()
+    changed_paths, evidence_texts = dict[str, None](), list[str]()
     for event in finished:
-        changed |= dict.fromkeys(event.result.changed)
+        changed_paths |= dict.fromkeys(event.result.changed)
         if evidence := evidence_of(event.result):
-            shown.append(evidence.text)
+            evidence_texts.append(evidence.text)
     return AgentReport(
         asked=agent.task,
         outcome="interrupted",
-        changed=tuple(changed),
-        evidence=tuple(shown[-4:]),
+        changed=tuple(changed_paths),
+        evidence=tuple(evidence_texts[-4:]),
         open=say("agent.cut_off"),
     )

@@ -77,16 +77,16 @@ class TaskRunner:
                     if operation and operation.body and operation.body not in action.args:
                         self._explain(plan, step, actor)
                         await self._look(plan, step, action, actor)
-                done = await self._dispatcher.run(_reading(actions, why), actor)
+                dispatched = await self._dispatcher.run(_reading(actions, why), actor)
         except TimeoutError:
             seconds = f"{self._seconds * len(actions):g}"
             return Dispatched(), _for_each(actions, note(language, "task_too_long", seconds=seconds))
         except DuckflowError as problem:
             return Dispatched(), _for_each(actions, f"{problem}")
-        for result in done.results:
+        for result in dispatched.results:
             self._looked_at -= {(step_id, path) for step_id, path in self._looked_at if path in result.changed}
-        told = {result.action_id: telling_part(result.for_model, RESULT) for result in done.results}
-        return done, _for_each(actions, note(language, "task_not_run")) | told
+        results_by_id = {result.action_id: telling_part(result.for_model, RESULT) for result in dispatched.results}
+        return dispatched, _for_each(actions, note(language, "task_not_run")) | results_by_id
 
     def only_edits(self, task: Task) -> bool:
         """Says whether the task only puts a text, which is there already, into a file."""
@@ -103,23 +103,29 @@ class TaskRunner:
             return action.model_copy(update={"reasoning": purpose, "args": args})
         request = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
         try:
-            drafted = (await self._drafter.tasks(plan, step.model_copy(update={"task_list": TaskList()}), request))[0]
+            drafted_task = (
+                await self._drafter.tasks(plan, step.model_copy(update={"task_list": TaskList()}), request)
+            )[0]
         except DuckflowError as problem:
             self._actor.emit(Noticed(what=said(problem)))
             return action
-        changes = {"operation": drafted.operation, "args": drafted.args, "status": "in_progress"}
+        changes = {"operation": drafted_task.operation, "args": drafted_task.args, "status": "in_progress"}
         tasks = tuple(
             other.model_copy(update=changes) if other.task_id == task.task_id else other for other in step.tasks
         )
         self._actor.emit(TasksPlanned(plan_id=plan.plan_id, step_id=step.step_id, tasks=tasks))
-        return Action(operation=drafted.operation, args=drafted.args, reasoning=drafted.reasoning or action.reasoning)
+        return Action(
+            operation=drafted_task.operation,
+            args=drafted_task.args,
+            reasoning=drafted_task.reasoning or action.reasoning,
+        )
 
     async def read_files(self, plan: Plan, step: Step) -> None:
         """Reads the step's own files that are quoted whole, if the step writes texts: a file that counts as read is not
         overwritten when somebody changes it meanwhile. The conversation has read the others itself."""
         if await self._drafter.writes_texts():
-            whole = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
-            await self._read((path for path in files_of(plan, step) if path in whole), step, self.actor_of(step))
+            whole_paths = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
+            await self._read((path for path in files_of(plan, step) if path in whole_paths), step, self.actor_of(step))
 
     def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
         """Writes once into the step's own context what its texts are for."""
@@ -132,15 +138,15 @@ class TaskRunner:
         actor.emit(MessageAdded(message=Message(role="system", text=text)))
 
     async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
-        made = [path for earlier in plan.steps for path in made_by(earlier)]
-        await self._read([*made[-LOOKED_AT:], str(action.args.get("path", ""))], step, actor)
+        made_paths = [path for step_before in plan.steps for path in made_by(step_before)]
+        await self._read([*made_paths[-LOOKED_AT:], str(action.args.get("path", ""))], step, actor)
 
     async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:
         for path in dict.fromkeys(paths):
             if path and (step.step_id, path) not in self._looked_at and self._drafter.folder.exists(path):
                 why = note(self._drafter.state.language, "task_builds_on")
-                look = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
-                await self._dispatcher.run(_reading([look], why), actor)
+                read_action = Action(operation=READ_FILE, args={"path": path}, reasoning=why)
+                await self._dispatcher.run(_reading([read_action], why), actor)
                 self._looked_at.add((step.step_id, path))
 
     def _operation(self, name: str) -> Operation | None:
@@ -223,7 +229,7 @@ class StepTasks:
     async def run(self, actor: Actor, why: str = "") -> Dispatched:
         """Runs the open tasks when no other list touches their files, until the user says something to the step. `why`
         is what an agent says of them; the user reads it at the Gate."""
-        done = Dispatched()
+        dispatched = Dispatched()
         async with self._locks.when_free(self.step_id):
             while (step := self.step()) and (task := next_task(step)) and not self.unheard():
                 await actor.wait_until_clear()
@@ -232,16 +238,18 @@ class StepTasks:
                 if (step := self.step()) is None or next_task(step) is not task or self.unheard():
                     continue
                 if await self._may_run(task):
-                    await self._run_tasks(step, self._with_edits(step, task, actor), done, actor, why or step.name)
+                    await self._run_tasks(
+                        step, self._with_edits(step, task, actor), dispatched, actor, why or step.name
+                    )
                 else:
                     self._tell(task, "cancelled", note(self._state.language, "task_left_out"))
-        return done
+        return dispatched
 
     def _with_edits(self, step: Step, task: Task, actor: Actor) -> list[Task]:
         """Returns the task. If it is an edit in an agent's reply, the edits that stand behind it come along: they share
         one Gate."""
-        behind = step.tasks[step.tasks.index(task) :]
-        edits = list(takewhile(self._may_join, behind))
+        tasks_from_here = step.tasks[step.tasks.index(task) :]
+        edits = list(takewhile(self._may_join, tasks_from_here))
         return edits if actor.inner and len(edits) > 1 else [task]
 
     def _may_join(self, task: Task) -> bool:
@@ -252,35 +260,37 @@ class StepTasks:
         actions = [_action(task, step) for task in tasks]
         actor = replace(actor, unheard=self.unheard) if len(tasks) > 1 else actor
         try:
-            ran, texts = await self._runner.run(self.plan, step, actions, actor, why)
-            while ran.stop == "refused" and ran.refusal and not actor.inner:
+            dispatched, texts = await self._runner.run(self.plan, step, actions, actor, why)
+            while dispatched.stop == "refused" and dispatched.refusal and not actor.inner:
                 # A no with a wish is no failure: the task is changed as the user wants it, and asked about again.
-                actions = [await self._runner.put_differently(self.plan, step, tasks[0], actions[0], ran.refusal)]
-                ran, texts = await self._runner.run(self.plan, step, actions, actor, why)
+                actions = [
+                    await self._runner.put_differently(self.plan, step, tasks[0], actions[0], dispatched.refusal)
+                ]
+                dispatched, texts = await self._runner.run(self.plan, step, actions, actor, why)
         except asyncio.CancelledError:
             job = self._state.jobs[self._actor.job_id]
             status = "pending" if only_asked(self._state, job) else "interrupted"
             for task in tasks:
                 self._tell(task, status, task.result)
             raise
-        results = {result.action_id: succeeded(result) for result in ran.results}
-        if ran.stop == "user_spoke":
+        results = {result.action_id: succeeded(result) for result in dispatched.results}
+        if dispatched.stop == "user_spoke":
             # The tasks that were not begun stay open. The agent reads the words and decides anew.
             for task in tasks[len(results) :]:
                 self._tell(task, "pending", task.result)
             tasks, actions = tasks[: len(results)], actions[: len(results)]
-            ran.stop = ""
-        done.add(ran)
-        self.unwanted |= ran.stop == "refused" and not ran.refusal
-        self.wished = ran.wished
+            dispatched.stop = ""
+        done.add(dispatched)
+        self.unwanted |= dispatched.stop == "refused" and not dispatched.refusal
+        self.wished = dispatched.wished
         for task, action in zip(tasks, actions, strict=True):
-            ok = results.get(action.action_id, False) and (len(tasks) > 1 or not ran.stop)
+            ok = results.get(action.action_id, False) and (len(tasks) > 1 or not dispatched.stop)
             self._tell(task, "completed" if ok else "failed", texts[action.action_id])
         if actor.inner:
             return
-        for result in ran.results:
+        for result in dispatched.results:
             self._pacemaker.observe(step_of(actions[0], result))
-        if all(results.values()) and results and not ran.stop:
+        if all(results.values()) and results and not dispatched.stop:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
