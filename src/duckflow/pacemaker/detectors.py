@@ -48,14 +48,14 @@ class RepeatedText:
         text, probe = self._text, self._text[-PROBE:]
         if not re.search(LETTER, probe):
             return False
-        before = text.rfind(probe, 0, len(text) - 1)
-        while before >= 0:
-            length = len(text) - PROBE - before
+        offset = text.rfind(probe, 0, len(text) - 1)
+        while offset >= 0:
+            length = len(text) - PROBE - offset
             if length > self._longest:
                 return False
             if text.endswith(text[-length:] * max(self._repeats, -(-LEAST // length))):
                 return True
-            before = text.rfind(probe, 0, before + PROBE - 1)
+            offset = text.rfind(probe, 0, offset + PROBE - 1)
         return False
 
 
@@ -73,12 +73,12 @@ class RepeatedLines:
         self._rest = ""
 
     def hear(self, piece: str) -> bool:
-        *whole, self._rest = (self._rest + piece).split("\n")
-        for line in whole:
+        *whole_lines, self._rest = (self._rest + piece).split("\n")
+        for line in whole_lines:
             if line.strip():
                 self._lines.append(re.sub(NUMBER, "0", line.strip()))
         del self._lines[: -TIMES * LONGEST]
-        return bool(whole) and any(self._goes_round(length) for length in range(1, LONGEST + 1))
+        return bool(whole_lines) and any(self._goes_round(length) for length in range(1, LONGEST + 1))
 
     def _goes_round(self, length: int) -> bool:
         last = self._lines[-length * TIMES :]
@@ -136,9 +136,9 @@ class SameError:
         last = entries[-1]
         if not last.failed:
             return None
-        near = [entry.outcome == last.outcome for entry in entries[-self._within :]]
-        span = len(near) - near.index(True)
-        return make_sighting(Reason.ERROR_CASCADE, "same_error", sum(near), span, self._threshold)
+        same_outcomes = [entry.outcome == last.outcome for entry in entries[-self._within :]]
+        span = len(same_outcomes) - same_outcomes.index(True)
+        return make_sighting(Reason.ERROR_CASCADE, "same_error", sum(same_outcomes), span, self._threshold)
 
 
 class SameCall:
@@ -152,9 +152,9 @@ class SameCall:
 
     def look(self, entries: Entries) -> Sighting | None:
         last = entries[-1]
-        failed = in_a_row(entries, lambda entry: entry.fails_again and entry.call == last.call)
-        if failed >= self._threshold.replan:
-            return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", failed, failed, self._threshold)
+        failures = in_a_row(entries, lambda entry: entry.fails_again and entry.call == last.call)
+        if failures >= self._threshold.replan:
+            return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", failures, failures, self._threshold)
         times = span = 0
         for age, entry in enumerate(reversed(entries[-self._within :]), 1):
             if last.same_as(entry):
@@ -172,10 +172,10 @@ class OnlyTalk:
         self._threshold = Threshold(replan=settings.again.call, call=2 * settings.again.call)
 
     def look(self, entries: Entries) -> Sighting | None:
-        silent = in_a_row(entries, lambda entry: entry.step.kind == "talk" and not entry.step.text)
-        if silent:
-            level = Escalation.CALL if silent > 1 else Escalation.REPLAN
-            return Sighting(level, Reason.STAGNATION, "nothing_decided", silent, silent)
+        silent_loops = in_a_row(entries, lambda entry: entry.step.kind == "talk" and not entry.step.text)
+        if silent_loops:
+            level = Escalation.CALL if silent_loops > 1 else Escalation.REPLAN
+            return Sighting(level, Reason.STAGNATION, "nothing_decided", silent_loops, silent_loops)
         times = in_a_row(entries, lambda entry: entry.step.kind == "talk")
         return make_sighting(Reason.STAGNATION, "only_talk", times, times, self._threshold)
 
@@ -261,17 +261,17 @@ class DetectorWatch:
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
         """Returns the first sighting that demands a Duck Call, else the first that demands a replan."""
         last = ledger.recent[-1] if ledger.recent else None
-        gained = last is not None and bool(last.gained.kind)
-        low_focus, low_mood = self._focus.check(focus, gained), self._mood.check(mood, gained=False)
+        has_gained = last is not None and bool(last.gained.kind)
+        low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood, gained=False)
         entries = list(ledger.recent)
         if last and last.waits:
             last = None
-        seen = [sighting for detector in self._detectors if last and (sighting := detector.look(entries))]
+        sightings = [sighting for detector in self._detectors if last and (sighting := detector.look(entries))]
         # A new result excuses everything except errors and rewriting.
         if last and last.new and not last.step.is_error:
-            seen = [sighting for sighting in seen if sighting.key == "rewriting"]
-        errors = [sighting for sighting in seen if sighting.reason is Reason.ERROR_CASCADE]
-        others = [sighting for sighting in seen if sighting.reason is not Reason.ERROR_CASCADE]
+            sightings = [sighting for sighting in sightings if sighting.key == "rewriting"]
+        errors = [sighting for sighting in sightings if sighting.reason is Reason.ERROR_CASCADE]
+        others = [sighting for sighting in sightings if sighting.reason is not Reason.ERROR_CASCADE]
         return first_of([*errors, *filter(None, [low_focus]), *others, *filter(None, [low_mood])])
 
 
@@ -289,11 +289,11 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
     span = min(sighting.span, len(ledger.recent))
     steps = list(ledger.recent)[-span:] if span else []
     names = list(dict.fromkeys(entry.label for entry in steps))
-    shown = " → ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
+    call_names = " → ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")
     return Finding(
         reason=sighting.reason,
         key=sighting.key,
-        label=shown,
+        label=call_names,
         times=sighting.times,
         since=ledger.steps - span + 1,
         steps=span,

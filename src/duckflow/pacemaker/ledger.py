@@ -52,8 +52,8 @@ class LedgerEntry(NamedTuple):
     @property
     def idle(self) -> bool:
         """Says whether the step only looked at something, without gaining or changing anything and without an error."""
-        looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
-        return looked and not self.gained.kind
+        only_looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
+        return only_looked and not self.gained.kind
 
     @property
     def reads_again(self) -> bool:
@@ -108,26 +108,28 @@ class Ledger:
     def record(self, step: LoopStep, tells: bool = False) -> LedgerEntry:
         """Adds a step. `tells` means that the model's text beside it says something new about what was read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
-        came, outcome = weigh(step, call)
-        handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
-        if handed_on:
+        outcome_kind, outcome = weigh(step, call)
+        is_handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
+        if is_handed_on:
             # The agent brought nothing. Its report counts as equal to the last one, whatever its wording.
             outcome = hash(plain_line(step.result.partition("\n")[0]))
         last, edits_then = self._last.get(call, (None, 0))
         repeated, edited_since = last == outcome, self._edits > edits_then
-        turned = last is not None and not repeated and edited_since
-        new = step.kind != "talk" and (turned or (came != "nothing" and outcome not in self._seen))
-        rewrites = came == "edit" and self._progress.rewrites(step)
-        gained = self._progress.gain(step)
-        confirmed = came == "result" and repeated and edited_since and not step.is_error
-        if handed_on:
+        result_changed = last is not None and not repeated and edited_since
+        new = step.kind != "talk" and (result_changed or (outcome_kind != "nothing" and outcome not in self._seen))
+        is_rewrite = outcome_kind == "edit" and self._progress.rewrites(step)
+        gain = self._progress.gain(step)
+        is_confirmed = outcome_kind == "result" and repeated and edited_since and not step.is_error
+        if is_handed_on:
             # Several agents of one loop count as one attempt.
-            confirmed, self._handed_on = self._handed_on, True
+            is_confirmed, self._handed_on = self._handed_on, True
         self.steps += 1
-        self.errors += came == "error"
+        self.errors += outcome_kind == "error"
         self._tokens += step.tokens
-        self._edits += new and came == "edit"
-        entry = LedgerEntry(self.steps, step, call, outcome, came, new, repeated, confirmed, gained, rewrites)
+        self._edits += new and outcome_kind == "edit"
+        entry = LedgerEntry(
+            self.steps, step, call, outcome, outcome_kind, new, repeated, is_confirmed, gain, is_rewrite
+        )
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)

@@ -51,8 +51,8 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
     by_vitals = vitals_factor(score, settings)
     complex_ = complexity(load, settings)
     by_complexity = 1 + settings.complexity_weight * complex_
-    raw = int(base * by_vitals * by_complexity + ALMOST)
-    value = max(settings.lowest, min(raw, max(settings.lowest, settings.highest)))
+    raw_limit = int(base * by_vitals * by_complexity + ALMOST)
+    limit = max(settings.lowest, min(raw_limit, max(settings.lowest, settings.highest)))
     parts = [say("limit.base", profile=load.profile, base=profile_base)]
     if base != profile_base:
         parts.append(say("limit.plan", base=base))
@@ -63,11 +63,11 @@ def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimi
         say(f"limit.vitals.{_word(by_vitals)}", score=round(score, 2), factor=by_vitals),
         say("limit.complexity", complexity=round(complex_, 2), factor=round(by_complexity, 2)),
         say("limit.files", files=load.files, turns=load.turns, errors=round(100 * load.error_rate)),
-        say("limit.result", base=base, vitals=by_vitals, complexity=round(by_complexity, 2), limit=value),
+        say("limit.result", base=base, vitals=by_vitals, complexity=round(by_complexity, 2), limit=limit),
     ]
-    if value != raw:
-        parts.append(say("limit.bounds", raw=raw, lowest=settings.lowest, highest=settings.highest))
-    return LoopLimit(value, tuple(parts), complex_)
+    if limit != raw_limit:
+        parts.append(say("limit.bounds", raw=raw_limit, lowest=settings.lowest, highest=settings.highest))
+    return LoopLimit(limit, tuple(parts), complex_)
 
 
 def ceiling_of(settings: LimitSettings) -> int:
@@ -76,11 +76,11 @@ def ceiling_of(settings: LimitSettings) -> int:
 
 def extend_limit(limit: LoopLimit, by: int, ceiling: int) -> LoopLimit:
     """Returns the limit plus the loops that progress has earned, up to the ceiling."""
-    value = max(limit.value, min(limit.value + by, ceiling))
-    if value == limit.value:
+    new_limit = max(limit.value, min(limit.value + by, ceiling))
+    if new_limit == limit.value:
         return limit
-    part = say("limit.extended", by=value - limit.value, limit=value)
-    return limit._replace(value=value, parts=(*limit.parts, part), extended=value - limit.value)
+    part = say("limit.extended", by=new_limit - limit.value, limit=new_limit)
+    return limit._replace(value=new_limit, parts=(*limit.parts, part), extended=new_limit - limit.value)
 
 
 def vitals_score(vitals: Vitals, settings: LimitSettings) -> float:
@@ -177,8 +177,8 @@ class WorkKind:
         if self._failed_runs and (self._changed or self._looks):
             return TaskProfile.DEBUGGING
         if self._changed:
-            written = all(path.casefold().endswith(DOCUMENTS) for path in self._changed)
-            return TaskProfile.CREATIVE_WRITING if written else TaskProfile.FILE_OPERATION
+            only_documents = all(path.casefold().endswith(DOCUMENTS) for path in self._changed)
+            return TaskProfile.CREATIVE_WRITING if only_documents else TaskProfile.FILE_OPERATION
         if self._pages:
             return TaskProfile.RESEARCH
         return TaskProfile.CODE_ANALYSIS if self._looks >= SEVERAL else self._guessed
@@ -297,16 +297,16 @@ class LoopAllowance:
             return ""
         if max(len(self._elsewhere), len(self._foreign)) >= self._settings.wandering:
             return "wandering"
-        plain = self._plain
+        plain_limit = self._plain
         if self._agents:
             # A turn that uses agents has more to do than it seemed.
-            plain = plain._replace(value=max(plain.value, self._settings.highest))
-        most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain.value
-        self.limit = extend_limit(plain, max(self._earned, min(self._waited, most_waiting)), self.most)
+            plain_limit = plain_limit._replace(value=max(plain_limit.value, self._settings.highest))
+        most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain_limit.value
+        self.limit = extend_limit(plain_limit, max(self._earned, min(self._waited, most_waiting)), self.most)
         if self.taken >= self.limit.value and (more := self._earns()) > 0:
-            self._earned = self.taken - plain.value + more
-            before, self.limit = self.limit.value, extend_limit(plain, self._earned, self.most)
-            if self.limit.value > before:
+            self._earned = self.taken - plain_limit.value + more
+            limit_before, self.limit = self.limit.value, extend_limit(plain_limit, self._earned, self.most)
+            if self.limit.value > limit_before:
                 self._extensions += 1
         if self.taken < self.limit.value:
             return ""
@@ -315,8 +315,8 @@ class LoopAllowance:
     def _earns(self) -> int:
         """Returns the loops that are added: some if one of the last loops has gained something, and if not too many
         looks were in vain since something was done or found."""
-        easily = self._extensions < max(EASY_EXTENSIONS, self._solid)
-        gained, last = (self._gain, self._gained_at) if easily else (self._solid, self._solid_at)
-        if not gained or self._idle > self._settings.elsewhere:
+        is_easy = self._extensions < max(EASY_EXTENSIONS, self._solid)
+        gain, last = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
+        if not gain or self._idle > self._settings.elsewhere:
             return 0
         return min(self._settings.extension, last + self._settings.progress_within - self._beats)

@@ -201,8 +201,8 @@ class Pacemaker:
             depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
             return self._call(depleted, sighting, other_model)
         if view is not None and not self._in_agent and (key := self._exhausted(view)):
-            spent = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, key)
-            return self._call(spent, sighting, other_model)
+            finding = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, key)
+            return self._call(finding, sighting, other_model)
         if sighting is None:
             return self._fine()
         if not self._hinted and sighting.reason is Reason.CONFIDENCE_LOW and (hint := self._hint()):
@@ -241,7 +241,7 @@ class Pacemaker:
 
     def _hint(self, finding: Finding | None = None) -> Hint | None:
         v, meter = self._settings.vitals, self._meter
-        lows = [
+        low_vitals = [
             vital
             for vital, value, threshold in (
                 ("mood", meter.mood, v.mood_hint),
@@ -251,11 +251,11 @@ class Pacemaker:
             if value < threshold
         ]
         if self.allowance.wanders:
-            lows.append("wandering")
-        if not lows and finding is None:
+            low_vitals.append("wandering")
+        if not low_vitals and finding is None:
             return None
-        why = tuple(say(f"pacemaker.hint.{vital}") for vital in lows)
-        notes = tuple(say(f"hint_{vital}") for vital in lows)
+        why = tuple(say(f"pacemaker.hint.{vital}") for vital in low_vitals)
+        notes = tuple(say(f"hint_{vital}") for vital in low_vitals)
         self._hinted |= bool(notes)
         if finding:
             why = (*why, finding.phrase())
@@ -265,5 +265,5 @@ class Pacemaker:
 
     def _tried(self) -> tuple[str, ...]:
         """Returns the steps that failed or brought nothing new, the latest first, each once."""
-        stale = (entry.label for entry in reversed(self._ledger.recent) if entry.failed or not entry.new)
-        return tuple(dict.fromkeys(stale))[:TRIED]
+        stale_labels = (entry.label for entry in reversed(self._ledger.recent) if entry.failed or not entry.new)
+        return tuple(dict.fromkeys(stale_labels))[:TRIED]

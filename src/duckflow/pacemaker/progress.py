@@ -70,17 +70,17 @@ class SeenMaterial:
         """Returns how many lines of a result were neither seen before nor written by the model, and whether they are at
         least half of it. Printed output and headings are compared without numbers. Lines that a search shows from a
         file that was read are compared without the place before them."""
-        printed = step.kind not in ("read", "search")
-        sent = plain_line(canonical(step.args)) if printed else canonical(step.args)
+        is_printed = step.kind not in ("read", "search")
+        sent_text = plain_line(canonical(step.args)) if is_printed else canonical(step.args)
         heading = f"{step.subject} ("
-        shown = step.result.split("\n")[:LINES]
+        shown_lines = step.result.split("\n")[:LINES]
         if step.kind != "read":
-            shown = map(self._without_place, shown)
-        lines = {plain_line(line) if printed or line.startswith(heading) else line.strip() for line in shown}
-        lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent)}
-        unseen = [line for line in lines if hash(line) not in self._lines]
-        new = [line for line in unseen if not own.holds(line)]
-        _remember(self._lines, map(hash, [*unseen, *([] if printed else map(plain_line, unseen))]))
+            shown_lines = map(self._without_place, shown_lines)
+        lines = {plain_line(line) if is_printed or line.startswith(heading) else line.strip() for line in shown_lines}
+        lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent_text)}
+        unseen_lines = [line for line in lines if hash(line) not in self._lines]
+        new = [line for line in unseen_lines if not own.holds(line)]
+        _remember(self._lines, map(hash, [*unseen_lines, *([] if is_printed else map(plain_line, unseen_lines))]))
         terms = set(re.findall(TERM, "\n".join(new).casefold())) - self._terms.keys()
         _remember(self._terms, terms)
         self._fresh_terms |= terms
@@ -88,7 +88,7 @@ class SeenMaterial:
         _remember(self._shown, names)
         if step.kind == "read":
             self._read.add(step.subject.rpartition("/")[2])
-            _remember(self._mentioned, (name for name in names if name not in sent))
+            _remember(self._mentioned, (name for name in names if name not in sent_text))
         return len(new), 2 * len(new) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
@@ -100,10 +100,10 @@ class SeenMaterial:
         return tells
 
     def _without_place(self, line: str) -> str:
-        place = re.match(PLACE, line)
-        if place is None or (place[1] and place[1].rpartition("/")[2] not in self._read):
+        match = re.match(PLACE, line)
+        if match is None or (match[1] and match[1].rpartition("/")[2] not in self._read):
             return line
-        return line[place.end() :]
+        return line[match.end() :]
 
     def shows(self, path: str) -> bool:
         """Says whether the name of a file was seen anywhere."""
@@ -134,14 +134,18 @@ class FailedChecks:
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
         self._most_tests[name] = step.tests
-        least = self._least.get(name)
+        least_failures = self._least.get(name)
         count = failures_in(step.result) if step.is_error else 0
         lines = Counter(map(plain_line, step.result.split("\n")[1:LINES])) if step.is_error else Counter[str]()
-        if least is None:
+        if least_failures is None:
             self._least[name] = count, lines
             return NOTHING
-        less = count < least[0] if count is not None and least[0] is not None else lines < least[1]
-        if not less:
+        is_less = (
+            count < least_failures[0]
+            if count is not None and least_failures[0] is not None
+            else lines < least_failures[1]
+        )
+        if not is_less:
             return NOTHING
         self._least[name] = count, lines
         return Gained("fails_less" if step.is_error else "passes", solid=1)
@@ -206,39 +210,41 @@ class TurnProgress:
         self.is_told_in(asked)
 
     def gain(self, step: LoopStep) -> Gained:
-        gained = self._weigh(step)
-        self.gains += bool(gained.kind) and not gained.elsewhere
-        return gained
+        gain = self._weigh(step)
+        self.gains += bool(gain.kind) and not gain.elsewhere
+        return gain
 
     def is_told_in(self, text: str) -> bool:
         """Says whether a text of the model says something new about what it has read."""
         return self._material.is_told_in(text, self._own)
 
     def _weigh(self, step: LoopStep) -> Gained:
-        elsewhere, command = self._goes_elsewhere(step), command_of(step)
-        brought = bool(step.changed) and self._own.brings_others(command)
-        self._own.add(step, step.changed if brought else filter(self._was_there, step.changed))
+        is_elsewhere, command = self._goes_elsewhere(step), command_of(step)
+        brings_others = bool(step.changed) and self._own.brings_others(command)
+        self._own.add(step, step.changed if brings_others else filter(self._was_there, step.changed))
         if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
             # An agent's report is the model's own text. Progress of the agent was counted when it was made.
             return NOTHING
         measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
-        if elsewhere and not self._changed:
+        if is_elsewhere and not self._changed:
             # Nothing was changed and the command has nothing to do with the request, so another outcome is no progress.
             measured = NOTHING
         # The command put other versions of files in place, as a bisection does, so its outcome is new.
-        moved = brought and not elsewhere
+        has_moved = brings_others and not is_elsewhere
         gains = [measured]
-        if not moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
+        if not has_moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
             gains.append(self._used(command))
         else:
             if not step.is_error and (step.kind == "edit" or step.changed):
                 gains.append(self._edited(step, command))
             if step.kind != "edit" or command:
-                gains += self._used(command), self._seen(step, command, moved or self._opens(step, elsewhere))
-        best = max(gains, key=_worth)
-        own = self._own.writes_output(command) if command else self._reads_own(step)
-        looked = step.kind in ("read", "search", "run") and not step.changed and not own
-        return best._replace(elsewhere=elsewhere and (best.kind == "read" or (looked and not best.kind)))
+                gains += self._used(command), self._seen(step, command, has_moved or self._opens(step, is_elsewhere))
+        best_gain = max(gains, key=_worth)
+        is_own_output = self._own.writes_output(command) if command else self._reads_own(step)
+        only_looked = step.kind in ("read", "search", "run") and not step.changed and not is_own_output
+        return best_gain._replace(
+            elsewhere=is_elsewhere and (best_gain.kind == "read" or (only_looked and not best_gain.kind))
+        )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
         """Says whether a file that was asked for is read for the first time. Files of one project may look alike."""
@@ -251,16 +257,18 @@ class TurnProgress:
         texts count as one place."""
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
-        places = {place for text in [*texts, path] for place in re.findall(FILE_WORD, text)} | {path} - {""}
-        return not any(map(self._was_asked_for, places or {" ".join(texts)}))
+        file_words = {word for text in [*texts, path] for word in re.findall(FILE_WORD, text)} | {path} - {""}
+        return not any(map(self._was_asked_for, file_words or {" ".join(texts)}))
 
     def _was_asked_for(self, place: str) -> bool:
         """Says whether the request names a place, a folder that it lies in, or a word of its name."""
         *folders, name = place.split("/")
         words = re.findall(TERM, f"{' '.join(folders[-1:])} {name.replace('_', ' ')}".casefold())
-        asked = set(re.findall(TERM, self._asked.casefold()))
-        inside = {folder for folder in folders if len(folder) >= STEM}.intersection(re.findall(WORD, self._asked))
-        return names_file(self._asked, place) or bool(inside) or not asked.isdisjoint(words)
+        asked_terms = set(re.findall(TERM, self._asked.casefold()))
+        named_folders = {folder for folder in folders if len(folder) >= STEM}.intersection(
+            re.findall(WORD, self._asked)
+        )
+        return names_file(self._asked, place) or bool(named_folders) or not asked_terms.isdisjoint(words)
 
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
@@ -273,13 +281,13 @@ class TurnProgress:
         for output of the model's own programs, or a repeated call with nothing edited or `moved` since. After a move,
         any new line counts."""
         call = call_signature(step.name, step.args)
-        made_up = self._calls.get(call) == len(self._written) and not moved
+        is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
         comes_back = self._own.only_says(command) if command else self._reads_own(step)
         lines, mostly = self._material.news(step, self._own)
         if not lines or not (mostly or moved) or comes_back:
             return NOTHING
-        return Gained("read", 0 if made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
+        return Gained("read", 0 if is_made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 
     def _reads_own(self, step: LoopStep) -> bool:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
@@ -287,15 +295,15 @@ class TurnProgress:
     def _edited(self, step: LoopStep, command: str) -> Gained:
         """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
         In a file that nobody named, only the first change counts."""
-        again, old = self.rewrites(step), replaced_texts(step.args)
-        moved = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
+        is_rewrite, old = self.rewrites(step), replaced_texts(step.args)
+        is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         first = set(step.changed) - self._changed
         self._changed |= first
         self._written.update(_lines(step, texts_in(step.args)))
-        named = any(map(self._was_named, step.changed))
-        if named and first:
+        is_named = any(map(self._was_named, step.changed))
+        if is_named and first:
             return Gained("made", solid=1)
-        if (old and not again and (named or first)) or moved:
+        if (old and not is_rewrite and (is_named or first)) or is_move:
             return Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
             # It is not known how much of the file a command has changed.
@@ -315,9 +323,9 @@ class TurnProgress:
     def _used(self, command: str) -> Gained:
         """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that shows a
         bug does."""
-        used = {path for path in self._unused if stem_of(path) in command}
-        self._unused -= used
-        return Gained("used") if used else NOTHING
+        used_paths = {path for path in self._unused if stem_of(path) in command}
+        self._unused -= used_paths
+        return Gained("used") if used_paths else NOTHING
 
 
 def _worth(gained: Gained) -> tuple[int, bool]:
@@ -326,5 +334,5 @@ def _worth(gained: Gained) -> tuple[int, bool]:
 
 def _lines(step: LoopStep, texts: Iterable[str]) -> Iterator[int]:
     """Returns signatures of the lines of texts. The same line in another file has another signature."""
-    where = step.changed[:1] or (step.subject,)
-    return (hash((where, line)) for text in texts for line in text.strip().split("\n"))
+    path = step.changed[:1] or (step.subject,)
+    return (hash((path, line)) for text in texts for line in text.strip().split("\n"))

@@ -87,12 +87,12 @@ class WithThresholds(BaseModel):
     def _keep_the_other(cls, values: Any) -> Any:
         if not isinstance(values, dict):
             return values
-        merged = cast("dict[str, Any]", values).copy()
-        for name, value in merged.items():
+        merged_values = cast("dict[str, Any]", values).copy()
+        for name, value in merged_values.items():
             field = cls.model_fields.get(name)
             if isinstance(value, dict) and field and field.annotation is Threshold:
-                merged[name] = {**field.get_default(call_default_factory=True).model_dump(), **value}
-        return merged
+                merged_values[name] = {**field.get_default(call_default_factory=True).model_dump(), **value}
+        return merged_values
 
 
 class VitalsSettings(WithThresholds):

@@ -87,8 +87,8 @@ def result_signature(text: str, *, printed: bool) -> int:
 def error_signature(text: str) -> int:
     """Returns a signature of an error's beginning without numbers and quotes; for a traceback, of its last line."""
     lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(LETTER, line)]
-    traced = bool(lines) and lines[0].lstrip().startswith("Traceback")
-    telling = lines[-1] if traced else "\n".join(lines)[:SHORT]
+    is_traceback = bool(lines) and lines[0].lstrip().startswith("Traceback")
+    telling = lines[-1] if is_traceback else "\n".join(lines)[:SHORT]
     return hash(re.sub(NUMBER, "#", re.sub(QUOTATION, "'", telling)).strip())
 
 
@@ -164,15 +164,15 @@ def decided_nothing(tokens: int = 0) -> LoopStep:
 
 def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
     """Makes a step from a finished action. A tool that changed files counts as an edit, but a command as a run."""
-    failed = not succeeded(result)
-    kind = "edit" if result.changed and not failed and result.effect != "run" else result.kind
+    is_failure = not succeeded(result)
+    kind = "edit" if result.changed and not is_failure and result.effect != "run" else result.kind
     text = str(action.args.get("text", "")) if kind == "talk" else ""
     error = "" if result.ok else result.for_user.key
     return LoopStep(
         action.operation,
         action.args,
         result.for_model,
-        failed,
+        is_failure,
         kind,
         text,
         tokens,
@@ -272,8 +272,10 @@ class OwnWork:
 
     def made(self, path: str) -> bool:
         """Says whether this turn made the file, in whatever way its path is written."""
-        plain = _plain(path)
-        return bool(plain) and any(f"/{plain}".endswith(f"/{own}") or own.endswith(f"/{plain}") for own in self._files)
+        plain_path = _plain(path)
+        return bool(plain_path) and any(
+            f"/{plain_path}".endswith(f"/{own_file}") or own_file.endswith(f"/{plain_path}") for own_file in self._files
+        )
 
     def names_own(self, command: str) -> bool:
         """Says whether a command names a file that this turn has made."""
@@ -290,22 +292,24 @@ class OwnWork:
     def is_check(self, command: str) -> bool:
         """Says whether a program that the model did not write decides how the command ends."""
         kinds = set(self._kinds(command))
-        made_up = "says" in kinds and failures_in(command) is not None
-        return "foreign" in kinds and "own" not in kinds and not made_up
+        is_made_up = "says" in kinds and failures_in(command) is not None
+        return "foreign" in kinds and "own" not in kinds and not is_made_up
 
     def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
         """Says whether programs that the model did not write made files from a file that no command had
         named before."""
-        named = {_plain(word) for word in re.findall(FILE_WORD, command)} - {_plain(path) for path in made}
-        fresh = {path for path in named - self._named if not self.made(path)}
-        self._named |= named
-        return bool(fresh) and set(self._kinds(command)) <= {"foreign", "quiet"}
+        named_paths = {_plain(word) for word in re.findall(FILE_WORD, command)} - {_plain(path) for path in made}
+        new_paths = {path for path in named_paths - self._named if not self.made(path)}
+        self._named |= named_paths
+        return bool(new_paths) and set(self._kinds(command)) <= {"foreign", "quiet"}
 
     def brings_others(self, command: str) -> bool:
         """Says whether the content that a command writes to files comes only from programs that the model did not
         write."""
-        foreign = bool(command) and "foreign" in (kinds := set(self._kinds(command))) and kinds <= {"foreign", "quiet"}
-        return foreign and ">" not in re.sub(QUIET_ERRORS, "", command) and not self.names_own(command)
+        runs_foreign = (
+            bool(command) and "foreign" in (kinds := set(self._kinds(command))) and kinds <= {"foreign", "quiet"}
+        )
+        return runs_foreign and ">" not in re.sub(QUIET_ERRORS, "", command) and not self.names_own(command)
 
     def _kinds(self, command: str) -> Iterator[str]:
         return (kind for kind, _ in self._parts(command))
@@ -313,10 +317,10 @@ class OwnWork:
     def _parts(self, command: str) -> Iterator[tuple[str, str]]:
         """Yields each command of a line with its kind: `foreign`, `own`, `says` or `quiet`. Skips input by `<<`."""
         for part in re.findall(ONE_COMMAND, command):
-            plain, fed, _ = re.sub(SHELL_QUOTED, "''", part).partition("<<")
-            if words := re.sub(BEFORE_COMMAND, "", f"{plain} ").partition("|")[0].split():
-                yield self._kind(words, bool(fed)), part
-            if fed:
+            command_text, heredoc, _ = re.sub(SHELL_QUOTED, "''", part).partition("<<")
+            if words := re.sub(BEFORE_COMMAND, "", f"{command_text} ").partition("|")[0].split():
+                yield self._kind(words, bool(heredoc)), part
+            if heredoc:
                 return
 
     def _kind(self, words: list[str], fed: bool) -> str:

@@ -139,10 +139,10 @@ class VitalsMeter:
 
     def take_changes(self) -> tuple[VitalsChange, ...]:
         """Returns the changes since the last call, one for each vital and cause."""
-        moved, self._moved = self._moved, {}
+        moves, self._moved = self._moved, {}
         return tuple(
             VitalsChange(vital=vital, delta=round(move.delta, 3), cause=move.phrase(cause))
-            for (vital, cause), move in moved.items()
+            for (vital, cause), move in moves.items()
             if round(move.delta, 3)
         )
 
@@ -215,8 +215,8 @@ class Health(NamedTuple):
 
 
 def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
-    past = tuple(trend) or ((vitals.mood, vitals.focus, vitals.stamina),)
-    moods, focuses, staminas = map(draw_bars, zip(*past, strict=True))
+    past_vitals = tuple(trend) or ((vitals.mood, vitals.focus, vitals.stamina),)
+    moods, focuses, staminas = map(draw_bars, zip(*past_vitals, strict=True))
     mood = _level(vitals.mood, good=BRIGHT, fair=settings.mood_hint)
     focus = _level(vitals.focus, good=BRIGHT, fair=settings.focus_hint, low=settings.focus_lost)
     stamina = _level(vitals.stamina, good=settings.stamina_worn, low=settings.stamina_depleted)
@@ -229,7 +229,9 @@ def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], set
 
 def _level(value: float, **least: float) -> str:
     """Returns the first level whose least value is reached; below all of them, the next worse level."""
-    return next((level for level, bound in least.items() if value >= bound), "lost" if "low" in least else "low")
+    return next(
+        (level for level, lower_bound in least.items() if value >= lower_bound), "lost" if "low" in least else "low"
+    )
 
 
 @lru_cache(maxsize=8)
