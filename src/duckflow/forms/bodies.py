@@ -58,9 +58,9 @@ def clean_body(text: str, kind: str = "") -> Body:
     opening = re.match(FENCE, lines[0])
     if opening and (suffix in MARKDOWN or opening.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], opening):
         return Body(one_newline("\n".join(lines[1:-1])))
-    around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
-    labelled = around <= 2 * len(blocks) + LABEL_LINES
-    if not opening and (suffix in MARKDOWN or ("." not in kind and re.match(HEADING, text) and not labelled)):
+    lines_around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
+    is_labelled = lines_around <= 2 * len(blocks) + LABEL_LINES
+    if not opening and (suffix in MARKDOWN or ("." not in kind and re.match(HEADING, text) and not is_labelled)):
         return Body(one_newline(text))
     fenced = [block for block in blocks if not block.edits]
     if not fenced:
@@ -79,7 +79,7 @@ def _edits_in(blocks: Sequence[Block]) -> list[Block]:
     """Returns the edits, including those inside a fence."""
     edits: list[Block] = []
     for block in blocks:
-        edits += [block] if block.edits else [inner for inner in _blocks(block.lines) if inner.edits]
+        edits += [block] if block.edits else [inner_block for inner_block in _blocks(block.lines) if inner_block.edits]
     return edits
 
 
@@ -104,7 +104,7 @@ def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
     for position in range(start + 1, len(lines)):
         if _closes(lines[position], opening):
             depth -= 1
-        elif (inner := re.match(FENCE, lines[position])) and inner.group(1) == opening.group(1):
+        elif (inner_fence := re.match(FENCE, lines[position])) and inner_fence.group(1) == opening.group(1):
             depth += 1
         if not depth:
             return Block(lines[start + 1 : position], True, position + 1)
@@ -120,9 +120,9 @@ def _edit_run(lines: Sequence[str], start: int) -> Block:
     """Reads edits with nothing but blank lines between them: they belong to one file."""
     position = start
     while True:
-        last = next((at for at in range(position, len(lines)) if re.match(REPLACE, lines[at])), None)
+        last = next((index for index in range(position, len(lines)) if re.match(REPLACE, lines[index])), None)
         if last is None:
             return Block(lines[start:], False, len(lines), edits=True)
-        position = next((at for at in range(last + 1, len(lines)) if lines[at].strip()), len(lines))
+        position = next((index for index in range(last + 1, len(lines)) if lines[index].strip()), len(lines))
         if position == len(lines) or not re.match(SEARCH, lines[position]):
             return Block(lines[start : last + 1], True, last + 1, edits=True)

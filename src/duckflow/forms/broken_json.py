@@ -47,19 +47,19 @@ def read_json(text: str) -> ReadJson:
     """Returns the JSON object or list in `text`; several of them become a list without the empty ones. Raises
     ReplyUnusable if there is none."""
     values = list(json_values(text))
-    filled = [read for read in values if read.value]
-    if len(filled) < 2:
-        return (filled or values)[0]
-    return filled[-1]._replace(value=[read.value for read in filled], repaired=True)
+    filled_values = [read_value for read_value in values if read_value.value]
+    if len(filled_values) < 2:
+        return (filled_values or values)[0]
+    return filled_values[-1]._replace(value=[read_value.value for read_value in filled_values], repaired=True)
 
 
 def json_values(text: str) -> Iterator[ReadJson]:
     """Yields every object or list in `text`. Raises ReplyUnusable if there is none."""
     if len(text) > MAX_TEXT:
         raise ReplyUnusable(f"The reply is too long ({len(text)} characters). Send a much shorter one.")
-    plain = without_thoughts(text)
-    text = _unwrapped(_half_width(plain))
-    changed = text != plain
+    original_text = without_thoughts(text)
+    text = _unwrapped(_half_width(original_text))
+    changed = text != original_text
     position, count = 0, 0
     problem: ValueError | RecursionError | None = None
     while start := re.compile(BRACKET).search(text, position):
@@ -94,11 +94,11 @@ def _unwrapped(text: str) -> str:
     """Removes one layer from JSON that was written as a JSON string, or that has all its quotes escaped."""
     if text.lstrip().startswith('"') and "{" in text:
         try:
-            inner = json.loads(text)
+            inner_text = json.loads(text)
         except (ValueError, RecursionError):
-            inner = None
-        if isinstance(inner, str):
-            return inner
+            inner_text = None
+        if isinstance(inner_text, str):
+            return inner_text
     start = re.search(BRACKET, text)
     if start and len(text) <= MAX_MENDED and re.compile(ESCAPED_START).match(text, start.start()):
         try:
@@ -112,8 +112,8 @@ def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
     """Returns json_repair's reading of the JSON that begins here, and where it ends; nothing if it finds no object and
     no list."""
     end = _before_blocks(text, start)
-    if (closed := _closed(text[start:end])) is not None:
-        return ReadJson(make_value_whole(closed), True), end
+    if (closed_value := _closed(text[start:end])) is not None:
+        return ReadJson(make_value_whole(closed_value), True), end
     if end - start > MAX_MENDED or _depth(text[start:end]) > DEPTH:
         return None
     from json_repair import repair_json
@@ -174,9 +174,9 @@ def _refuse(text: str, problem: ValueError | RecursionError | None) -> NoReturn:
         raise ReplyUnusable("There is no JSON in the reply. Send one JSON object.")
     if not isinstance(problem, json.JSONDecodeError):
         raise ReplyUnusable("The JSON cannot be read: it is nested too deeply. Send a simpler one.")
-    near = " ".join(text[max(0, problem.pos - 20) : problem.pos + 20].split())
-    where = f"line {problem.lineno}, column {problem.colno}, near `{near}`"
-    raise ReplyUnusable(f"The JSON cannot be read: {where}: {problem.msg}. Send it again, complete.")
+    nearby_text = " ".join(text[max(0, problem.pos - 20) : problem.pos + 20].split())
+    position = f"line {problem.lineno}, column {problem.colno}, near `{nearby_text}`"
+    raise ReplyUnusable(f"The JSON cannot be read: {position}: {problem.msg}. Send it again, complete.")
 
 
 def _no_constant(name: str) -> NoReturn:

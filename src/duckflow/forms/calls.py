@@ -45,17 +45,19 @@ LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength"
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Leaves out operations about plans that cannot be used now."""
-    now = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
-    return tuple(operation for operation in operations if not operation.when or now.intersection(operation.when))
+    current_moments = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
+    return tuple(
+        operation for operation in operations if not operation.when or current_moments.intersection(operation.when)
+    )
 
 
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Returns the operations that a small model is told of, with only their required arguments. It would plan even the
     smallest thing, so it is told of plans only when the request has several parts."""
     several = search("requests.several_parts", last_request(state.messages), state.language)
-    simple = state.plan is None and not several
-    known = (operation for operation in timely(operations, state) if operation.led)
-    return tuple(brief(operation, state.language) for operation in known if not (simple and operation.when))
+    is_simple = state.plan is None and not several
+    led_operations = (operation for operation in timely(operations, state) if operation.led)
+    return tuple(brief(operation, state.language) for operation in led_operations if not (is_simple and operation.when))
 
 
 def told(operation: Operation, language: str) -> str:
@@ -86,8 +88,8 @@ def brief(operation: Operation, language: str) -> Operation:
     arguments share one shape of the schema."""
     required: list[str] = operation.parameters.get("required", [])
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    shown = {name: properties[name] for name in properties if name in required}
-    parameters = {**operation.parameters, "properties": shown}
+    required_properties = {name: properties[name] for name in properties if name in required}
+    parameters = {**operation.parameters, "properties": required_properties}
     text = tool_text(language, f"{operation.name}.brief") or told(operation, language)
     return without_body(operation.model_copy(update={"parameters": parameters, "told": {language: text}}))
 
@@ -111,8 +113,8 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
         return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
     if plan.status == "draft":
         return frozenset({"draft"})
-    at_work = any(job.status in ("running", "paused", "interrupted") for job in state.jobs.values())
-    return frozenset({"approved", "jobs"} if at_work else {"approved"})
+    has_live_job = any(job.status in ("running", "paused", "interrupted") for job in state.jobs.values())
+    return frozenset({"approved", "jobs"} if has_live_job else {"approved"})
 
 
 def tools(first: Sequence[Operation], operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
@@ -126,8 +128,8 @@ def tools(first: Sequence[Operation], operations: Sequence[Operation], language:
         if operation.name != RESPOND
     ]
     if len(first) < len(operations):
-        rare = in_lines([operation for operation in operations if operation.rare], language)
-        specs.append(ToolSpec(CALL, f"{tool_text(language, CALL)}\n{rare}".strip(), CALL_PARAMETERS))
+        rare_operations = in_lines([operation for operation in operations if operation.rare], language)
+        specs.append(ToolSpec(CALL, f"{tool_text(language, CALL)}\n{rare_operations}".strip(), CALL_PARAMETERS))
     return (*specs, ToolSpec(DECIDE, render(language, "decision_tool"), _decision_parameters()))
 
 
@@ -198,27 +200,27 @@ def as_calls(history: Sequence[Message], operations: Sequence[Operation], langua
     """Returns the conversation with every call right before its result, and everything else in its order."""
     history = [own_words_renamed(message, operations, wire_name) for message in history]
     results = {message.answers: message for message in history if message.role == "tool" and message.answers}
-    spoken: list[PromptMessage] = []
-    shown: set[str] = set()
+    prompt_messages: list[PromptMessage] = []
+    shown_actions: set[str] = set()
     for message in history:
         if message.role == "assistant":
             reply, ids = _replied(message)
             # Not every endpoint takes back an empty reply.
-            spoken += [reply] if reply.text or reply.calls else []
+            prompt_messages += [reply] if reply.text or reply.calls else []
             for call, action in zip(reply.calls, ids, strict=True):
-                shown.add(action)
-                spoken.append(_result(call, results.get(action), language))
-            spoken += _seen([results[action_id] for action_id in ids if action_id in results], language)
-        elif not message.answers or message.answers not in shown:
-            spoken.append(spoken_by_others(message, language))
-    return spoken
+                shown_actions.add(action)
+                prompt_messages.append(_result(call, results.get(action), language))
+            prompt_messages += _seen([results[action_id] for action_id in ids if action_id in results], language)
+        elif not message.answers or message.answers not in shown_actions:
+            prompt_messages.append(spoken_by_others(message, language))
+    return prompt_messages
 
 
 def _result(call: ToolCall, result: Message | None, language: str) -> PromptMessage:
     if result:
         return PromptMessage("tool", result.text, answers=call.call_id)
-    heard = call.name in (DECIDE, DUCK_CALL, EXIT)
-    return PromptMessage("tool", note(language, "call_heard" if heard else "call_unanswered"), answers=call.call_id)
+    is_heard = call.name in (DECIDE, DUCK_CALL, EXIT)
+    return PromptMessage("tool", note(language, "call_heard" if is_heard else "call_unanswered"), answers=call.call_id)
 
 
 def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
@@ -242,12 +244,12 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
         return PromptMessage("assistant", message.text or decision.rationale, calls), [
             action.action_id for action in actions
         ]
-    waiting, ids, made = iter(actions), list[str](), list[ToolCall]()
+    waiting, ids, tool_calls = iter(actions), list[str](), list[ToolCall]()
     for call in wire.calls:
         action = None if call.name == DECIDE else next(waiting, None)
         ids.append(action.action_id if action else "")
-        made.append(_call(action, call, decision.rationale if message.text else "") if action else call)
-    return PromptMessage("assistant", message.text, tuple(made), extra=wire.extra), ids
+        tool_calls.append(_call(action, call, decision.rationale if message.text else "") if action else call)
+    return PromptMessage("assistant", message.text, tuple(tool_calls), extra=wire.extra), ids
 
 
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
@@ -270,16 +272,16 @@ def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], st
 def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
     """Renames operations in Duckflow's own sentences: notes, results of plans, and the first line of an error.
     Everything else is quoted, and stays as it is."""
-    ours, quoted_text = "", message.text
+    own_text, quoted_text = "", message.text
     if message.role == "system" or any(
         operation.name == message.operation and operation.effect == "plan" for operation in operations
     ):
-        ours, quoted_text = message.text, ""
+        own_text, quoted_text = message.text, ""
     elif message.role == "tool" and message.text.startswith(ERROR):
-        ours, line_end, quoted_text = message.text.partition("\n")
+        own_text, line_end, quoted_text = message.text.partition("\n")
         quoted_text = line_end + quoted_text
-    changed = renamed(ours, operations, name)
-    return message if changed == ours else message.model_copy(update={"text": changed + quoted_text})
+    changed = renamed(own_text, operations, name)
+    return message if changed == own_text else message.model_copy(update={"text": changed + quoted_text})
 
 
 def spoken_by_others(message: Message, language: str) -> PromptMessage:

@@ -28,36 +28,38 @@ WELL, WRONG = "[○✓]", "[×✗]"
 
 def read_check(text: str) -> str:
     """Reads a check as `yes`, `no` or `no: reason`; nothing if it says neither."""
-    plain = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
-    yes, no = joined("checks.yes", plain), joined("checks.no", plain)
-    if answer := re.match(rf"(?i)(?:{yes}|{WELL})(?![a-z])", plain):
-        return "" if search("checks.but", plain[answer.end() :]) else "yes"
-    if answer := re.match(rf"(?i)(?:{no}|{WRONG})(?![a-z/])\s*(?:[:,.;、。—–-]\s*|$)", plain):
-        reason = plain[answer.end() :].strip()
+    plain_text = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
+    yes_pattern, no_pattern = joined("checks.yes", plain_text), joined("checks.no", plain_text)
+    if answer := re.match(rf"(?i)(?:{yes_pattern}|{WELL})(?![a-z])", plain_text):
+        return "" if search("checks.but", plain_text[answer.end() :]) else "yes"
+    if answer := re.match(rf"(?i)(?:{no_pattern}|{WRONG})(?![a-z/])\s*(?:[:,.;、。—–-]\s*|$)", plain_text):
+        reason = plain_text[answer.end() :].strip()
         if fullmatch("checks.no_objection", reason):
             return "yes"
         return f"no: {reason}" if reason else "no"
-    match _leaning(plain.casefold()):
+    match _leaning(plain_text.casefold()):
         case 1:
             return "yes"
         case -1:
-            return f"no: {plain}"
+            return f"no: {plain_text}"
         case _:
             # "no it deletes the file": the colon after the no was left out.
-            reason = re.sub(rf"(?i)^(?:{no}|{WRONG})(?![a-z/])\s+", "", plain)
-            return f"no: {reason}" if reason != plain else ""
+            reason = re.sub(rf"(?i)^(?:{no_pattern}|{WRONG})(?![a-z/])\s+", "", plain_text)
+            return f"no: {reason}" if reason != plain_text else ""
 
 
 def _leaning(text: str) -> int:
     """Returns 1 for a text that says all is well, and -1 for one that says something is wrong. A negated word counts as
     its opposite."""
-    good, bad = joined("checks.good", text), joined("checks.bad", text)
+    good_pattern, bad_pattern = joined("checks.good", text), joined("checks.bad", text)
     not_before = rf"{joined('checks.not_before', text)}(?:\W+[\w'’]+){{0,4}}?\W+\w*"
     not_after = rf"[^、。]{{0,8}}?{joined('checks.not_after', text)}"
-    spared = re.sub(rf"{not_before}{bad}\w*|{bad}{not_after}", " ", text)
-    if re.search(bad, spared) or re.search(rf"{not_before}{good}|{good}{not_after}", spared):
+    text_without_denials = re.sub(rf"{not_before}{bad_pattern}\w*|{bad_pattern}{not_after}", " ", text)
+    if re.search(bad_pattern, text_without_denials) or re.search(
+        rf"{not_before}{good_pattern}|{good_pattern}{not_after}", text_without_denials
+    ):
         return -1
-    return 1 if spared != text or re.search(good, spared) else 0
+    return 1 if text_without_denials != text or re.search(good_pattern, text_without_denials) else 0
 
 
 DEPTH = 40
@@ -125,11 +127,11 @@ def _problems(error: ValidationError, operations: Sequence[Operation], *place: i
 
 def _problem(place: tuple[int | str, ...], missing: bool, value: Any, expected: dict[str, str]) -> str:
     path = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place).lstrip(".")
-    must = expected.get("action" if place[:-1] == ("actions",) else str(place[-1]), "a text")
+    expectation = expected.get("action" if place[:-1] == ("actions",) else str(place[-1]), "a text")
     if missing:
-        return f"{path} is missing; it must be {must}"
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return f"{path} is {shown[:60]}{'…' if len(shown) > 60 else ''}; it must be {must}"
+        return f"{path} is missing; it must be {expectation}"
+    value_text = json.dumps(value, ensure_ascii=False, default=str)
+    return f"{path} is {value_text[:60]}{'…' if len(value_text) > 60 else ''}; it must be {expectation}"
 
 
 def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
@@ -141,14 +143,14 @@ def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
         fields |= {name: _name(fields[name]).lower()} if isinstance(fields.get(name), str) else {}
     for name in CHECKS:
         fields |= {name: _check(fields[name])} if name in fields else {}
-    for name, known in (("rating", get_args(Rating)), ("verdict", get_args(ReviewVerdict))):
-        fields |= {name: _meant(name, _name(str(fields[name])).lower(), known)} if name in fields else {}
+    for name, known_values in (("rating", get_args(Rating)), ("verdict", get_args(ReviewVerdict))):
+        fields |= {name: _meant(name, _name(str(fields[name])).lower(), known_values)} if name in fields else {}
     if "confidence" in fields:
         fields["confidence"] = _confidence(fields["confidence"])
     fields["state_delta"] = _delta(fields.get("state_delta"))
     if isinstance(actions := fields.get("actions"), dict | list):
-        listed = cast("list[Any]", actions if isinstance(actions, list) else [actions])
-        fields["actions"] = [action_fields(action, operations) for action in listed]
+        action_list = cast("list[Any]", actions if isinstance(actions, list) else [actions])
+        fields["actions"] = [action_fields(action, operations) for action in action_list]
     return fields
 
 
@@ -227,7 +229,7 @@ def _loaded(text: str) -> Any:
 def is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEPTH):
-        level = [inner for outer in level for inner in _inside(outer)]
+        level = [inner for outer_value in level for inner in _inside(outer_value)]
         if not level:
             return False
     return True

@@ -34,8 +34,10 @@ class ParsedReply(NamedTuple):
 
     def asks_in_passing(self, language: str) -> bool:
         """Says whether a text beside the calls asks the user something and goes on as if that were answered."""
-        said = [str(action.args.get("text", "")) for action in self.decision.actions if action.operation == RESPOND]
-        return any(asks_in_passing(text, language) for text in (self.decision.rationale, self.text, *said))
+        said_texts = [
+            str(action.args.get("text", "")) for action in self.decision.actions if action.operation == RESPOND
+        ]
+        return any(asks_in_passing(text, language) for text in (self.decision.rationale, self.text, *said_texts))
 
 
 class ReplyRoom(NamedTuple):

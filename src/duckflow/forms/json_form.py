@@ -70,9 +70,9 @@ class JsonForm:
         return operation
 
     def spoken(self, history: Sequence[Message], operations: Sequence[Operation], language: str) -> list[PromptMessage]:
-        unseen = self._not_repeated(operations)
+        unrepeated_args = self._not_repeated(operations)
         return [
-            PromptMessage("assistant", as_written(message.decision, unseen))
+            PromptMessage("assistant", as_written(message.decision, unrepeated_args))
             if message.decision
             else spoken_by_others(message, language)
             for message in history
@@ -153,8 +153,8 @@ def as_written(decision: Decision, without: Collection[str] = ()) -> str:
         }
         for action in decision.actions
     ]
-    ordered = {name: fields[name] for name in WRITTEN_FIRST if name in fields}
-    return json.dumps(ordered, ensure_ascii=False, separators=(",", ":"))
+    ordered_fields = {name: fields[name] for name in WRITTEN_FIRST if name in fields}
+    return json.dumps(ordered_fields, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_decision(
@@ -182,40 +182,43 @@ def read_decision(
     if read.cut or (read.repaired and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
     refuse_too_many(len(tables(value.get("actions"))))
-    doubtful = read.repaired or finish == "length"
+    is_doubtful = read.repaired or finish == "length"
     # A repaired or cut reply may be broken because half of it is missing.
-    faults = {} if doubtful else _faults(value, operations)
+    faults = {} if is_doubtful else _faults(value, operations)
     if faults:
         value = value | {
-            "actions": [_named(action) if at in faults else action for at, action in enumerate(value["actions"])]
+            "actions": [_named(action) if index in faults else action for index, action in enumerate(value["actions"])]
         }
     decision = make_decision(value | {"declared": [name for name in PLAIN_FIELDS if name in value]}, operations)
-    broken = {decision.actions[at].action_id: fault for at, fault in faults.items()}
+    faults_by_id = {decision.actions[index].action_id: fault for index, fault in faults.items()}
     # With an unreadable action it is unclear which text belongs to which: the texts are asked for instead.
-    blocks = () if broken else take_blocks(read.rest)
-    return ParsedReply(decision, "\n\n".join(decision.said()), doubtful, blocks, broken=broken)
+    blocks = () if faults_by_id else take_blocks(read.rest)
+    return ParsedReply(decision, "\n\n".join(decision.said()), is_doubtful, blocks, broken=faults_by_id)
 
 
 def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
     """Says, by place, why an action cannot be read while others can. Returns nothing if a broken action is one whose
     text is shown while it comes: that must be whole."""
-    known = {operation.name: operation for operation in operations}
+    operations_by_name = {operation.name: operation for operation in operations}
     actions = cast("list[Any]", value["actions"]) if isinstance(value.get("actions"), list) else []
     faults: dict[int, str] = {}
-    for at, action in enumerate([] if is_too_deep(value) else actions):
+    for index, action in enumerate([] if is_too_deep(value) else actions):
         try:
-            Action.model_validate(action_fields(action, known))
+            Action.model_validate(action_fields(action, operations_by_name))
         except ValidationError as error:
-            faults[at] = "; ".join(action_problems(error, operations, at))
-    shown = any((operation := known.get(_named(actions[at])["operation"])) and operation.says for at in faults)
-    return {} if shown or len(faults) == len(actions) else faults
+            faults[index] = "; ".join(action_problems(error, operations, index))
+    says_text = any(
+        (operation := operations_by_name.get(_named(actions[index])["operation"])) and operation.says
+        for index in faults
+    )
+    return {} if says_text or len(faults) == len(actions) else faults
 
 
 def _named(fields: Any) -> dict[str, Any]:
     """Makes a stand-in for an action that cannot be read, with as much as was given. It is not run."""
     action = as_table(action_fields(fields, {}))
-    named = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
-    return named | {"reasoning": text_of(action, "reasoning").strip() or "-"}
+    named_action = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
+    return named_action | {"reasoning": text_of(action, "reasoning").strip() or "-"}
 
 
 def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase) -> ParsedReply:

@@ -34,8 +34,8 @@ def without_thoughts(text: str) -> str:
     if text.lstrip()[:1] in ("{", "[", "`"):
         return text
     # Some servers leave out the opening tag.
-    orphan = re.search(END_OF_THOUGHTS, text)
-    return text[orphan.end() :] if orphan and "<think" not in text[: orphan.start()] else text
+    orphan_end = re.search(END_OF_THOUGHTS, text)
+    return text[orphan_end.end() :] if orphan_end and "<think" not in text[: orphan_end.start()] else text
 
 
 @dataclass(slots=True)
@@ -82,10 +82,10 @@ class LiveText:
                 position = self._string(text, position)
             else:
                 position = self._structure(text, position)
-        shown = "".join(self._shown)
+        shown_text = "".join(self._shown)
         # Half a surrogate pair, written as an escape, waits for its other half.
-        self._shown = [shown[-1]] if shown and "\ud800" <= shown[-1] <= "\udbff" else []
-        return make_whole(shown[: len(shown) - len(self._shown)])
+        self._shown = [shown_text[-1]] if shown_text and "\ud800" <= shown_text[-1] <= "\udbff" else []
+        return make_whole(shown_text[: len(shown_text) - len(self._shown)])
 
     def _prose(self, text: str, position: int) -> int:
         if not self._last:

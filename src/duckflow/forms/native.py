@@ -70,9 +70,9 @@ class NativeForm:
     def listed(self, operations: Sequence[Operation], language: str) -> str:
         first = self.told_first(operations)
         specs = [tool._asdict() for tool in self.tools(operations, language)] if first else []
-        written = json.dumps(specs, ensure_ascii=False) if specs else ""
+        specs_text = json.dumps(specs, ensure_ascii=False) if specs else ""
         return "\n".join(
-            filter(None, (written, in_lines([operation for operation in operations if operation.when], language)))
+            filter(None, (specs_text, in_lines([operation for operation in operations if operation.when], language)))
         )
 
     def name(self, operation: str) -> str:
@@ -117,38 +117,38 @@ class NativeForm:
         text, calls = without_thoughts(reply.text).strip(), reply.calls
         if reply.finish == "length":
             raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
-        if not calls and (written := _written_out(text, operations, state)):
-            return written._replace(ignores_tools=True)
+        if not calls and (reading := _written_out(text, operations, state)):
+            return reading._replace(ignores_tools=True)
         wire = WireReply(calls=tuple(map(_without_arguments, calls)), extra=dict(reply.extra))
         return _reading(text, calls, operations, state)._replace(wire=wire)
 
 
 def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operation], state: AgentState) -> ParsedReply:
     refuse_too_many(len(calls))
-    known = {wire_name(operation.name): operation for operation in operations}
-    rationale, before = shorten(text.partition("\n")[0], 200), _last_decided(state)
-    declared: dict[str, Any] = {}
+    operations_by_name = {wire_name(operation.name): operation for operation in operations}
+    rationale, last_actions = shorten(text.partition("\n")[0], 200), _last_decided(state)
+    declared_fields: dict[str, Any] = {}
     actions: list[dict[str, Any]] = []
     faults: dict[int, str] = {}
-    unexplained: dict[int, str] = {}
-    doubtful = False
+    unexplained_actions: dict[int, str] = {}
+    is_doubtful = False
     for call in calls:
         try:
-            call, args, mended = _meant(call)
-            if mended:
-                _require_whole(call, args, known.get(wire_name(call.name)))
-                doubtful = True
+            call, args, is_mended = _meant(call)
+            if is_mended:
+                _require_whole(call, args, operations_by_name.get(wire_name(call.name)))
+                is_doubtful = True
             if call.name == DECIDE:
-                declared |= {name: value for name, value in args.items() if value is not None}
+                declared_fields |= {name: value for name, value in args.items() if value is not None}
             else:
-                operation = known.get(wire_name(call.name))
-                actions.append(_action(call.name, args, operation, rationale, before))
+                operation = operations_by_name.get(wire_name(call.name))
+                actions.append(_action(call.name, args, operation, rationale, last_actions))
                 if operation and operation.says_why and actions[-1]["reasoning"] == operation.name:
-                    unexplained[id(actions[-1])] = note(state.language, "unexplained")
+                    unexplained_actions[id(actions[-1])] = note(state.language, "unexplained")
         except ReplyUnusable as problem:
             if call.name == DECIDE:
                 raise
-            operation = known.get(wire_name(call.name))
+            operation = operations_by_name.get(wire_name(call.name))
             name = operation.name if operation else call.name
             actions.append({"operation": name, "args": {}, "reasoning": name})
             faults[id(actions[-1])] = problem.correction
@@ -160,34 +160,39 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     )
     # A reply that only declares something has neither acted nor answered, unless the work is done or it says so. An
     # empty reply after one that was for the user adds nothing.
-    spoken = any(action.operation == RESPOND for action in before)
-    wants = declared.get("next_step", "done" if not calls or spoken or _has_results(state) else "continue")
-    ends = bool(text or calls or spoken) and not actions and wants != "continue"
-    called = [known.get(wire_name(str(action["operation"]))) for action in actions]
-    changing = any(operation and operation.changes for operation in called)
+    has_spoken = any(action.operation == RESPOND for action in last_actions)
+    next_step = declared_fields.get(
+        "next_step", "done" if not calls or has_spoken or _has_results(state) else "continue"
+    )
+    is_end = bool(text or calls or has_spoken) and not actions and next_step != "continue"
+    called_operations = [operations_by_name.get(wire_name(str(action["operation"]))) for action in actions]
+    changing = any(operation and operation.changes for operation in called_operations)
     # A reply that asks something but only calls reading tools is not a question to the user.
-    calls_made = zip(called, actions, strict=True)
+    calls_made = zip(called_operations, actions, strict=True)
     acts = any(
         operation and not looks_only(operation.name, operation.effect, action["args"])
         for operation, action in calls_made
     )
-    waits = declared.get("next_step") == "pending_user" and any(
-        operation and operation.effect != "plan" for operation in called
+    waits = declared_fields.get("next_step") == "pending_user" and any(
+        operation and operation.effect != "plan" for operation in called_operations
     )
     asks = (not actions or acts) and (waits or ends_asking(text, state.language))
     answer = [{"operation": RESPOND, "args": {"text": text}, "reasoning": rationale}] if text else []
-    if ends or asks or not actions:
+    if is_end or asks or not actions:
         actions = [*answer, *actions]
-    fields = _computed(state, rationale, changing) | {"next_step": _next_step(ends, asks and ends), "actions": actions}
-    decision = _decision(fields, declared, operations)
-    wrong = zip(decision.actions, actions, strict=True)
-    faults |= unexplained
-    broken = {
+    fields = _computed(state, rationale, changing) | {
+        "next_step": _next_step(is_end, asks and is_end),
+        "actions": actions,
+    }
+    decision = _decision(fields, declared_fields, operations)
+    action_pairs = zip(decision.actions, actions, strict=True)
+    faults |= unexplained_actions
+    faults_by_id = {
         action.action_id: faults[id(fields_of_action)]
-        for action, fields_of_action in wrong
+        for action, fields_of_action in action_pairs
         if id(fields_of_action) in faults
     }
-    return ParsedReply(decision, text, doubtful, broken=broken, asks_for_texts=False)
+    return ParsedReply(decision, text, is_doubtful, broken=faults_by_id, asks_for_texts=False)
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
@@ -207,13 +212,13 @@ def _decision(fields: dict[str, Any], declared: dict[str, Any], operations: Sequ
     try:
         return make_decision(fields | declared | {"declared": _known(declared)}, operations)
     except ReplyUnusable:
-        readable = {name: declared[name] for name in CHECKS if name in declared}
-        decision = make_decision(fields | readable | {"declared": _known(readable)}, operations)
-    for name in declared.keys() - readable.keys():
+        readable_fields = {name: declared[name] for name in CHECKS if name in declared}
+        decision = make_decision(fields | readable_fields | {"declared": _known(readable_fields)}, operations)
+    for name in declared.keys() - readable_fields.keys():
         with suppress(ReplyUnusable):
-            larger = readable | {name: declared[name]}
-            decision = make_decision(fields | larger | {"declared": _known(larger)}, operations)
-            readable = larger
+            more_fields = readable_fields | {name: declared[name]}
+            decision = make_decision(fields | more_fields | {"declared": _known(more_fields)}, operations)
+            readable_fields = more_fields
     return decision
 
 
@@ -247,56 +252,60 @@ def _action(
 ) -> dict[str, Any]:
     """Makes an action. If it has no reason, it gets the one before the calls, or that of the same call just
     `before`."""
-    own: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
-    names = [name for name in (REASON, *ALIASES) if ALIASES.get(name, name) == REASON and name not in own]
+    own_properties: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
+    names = [name for name in (REASON, *ALIASES) if ALIASES.get(name, name) == REASON and name not in own_properties]
     reasoning = "".join(str(args.pop(name, "") or "") for name in names)
     name = operation.name if operation else name
-    again = (action.reasoning for action in before if (action.operation, action.args) == (name, args))
-    return {"operation": name, "args": args, "reasoning": reasoning.strip() or rationale or next(again, name)}
+    earlier_reasonings = (action.reasoning for action in before if (action.operation, action.args) == (name, args))
+    return {
+        "operation": name,
+        "args": args,
+        "reasoning": reasoning.strip() or rationale or next(earlier_reasonings, name),
+    }
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
     """Returns the call that is meant, even if it is made through the tool for others, its arguments, and whether they
     had to be mended."""
-    args, mended = _arguments(call)
+    args, is_mended = _arguments(call)
     if call.name != CALL:
-        return call, args, mended
-    inner: Any = args.get("args") or {}
-    text = inner if isinstance(inner, str) else json.dumps(inner)
+        return call, args, is_mended
+    inner_args: Any = args.get("args") or {}
+    text = inner_args if isinstance(inner_args, str) else json.dumps(inner_args)
     call = call.model_copy(update={"name": str(args.get("tool") or CALL), "arguments": text})
     args, inner_mended = _arguments(call)
-    return call, args, mended or inner_mended
+    return call, args, is_mended or inner_mended
 
 
 def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
     """Returns the arguments, and whether they had to be mended. Arguments that end within a text or before their last
     bracket may be incomplete, so they are not mended."""
-    text, mended = call.arguments.strip(), False
+    text, is_mended = call.arguments.strip(), False
     if not text:
-        return {}, mended
+        return {}, is_mended
     try:
         value = parse_json(text)
     except ValueError as problem:
-        unread = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
+        unusable = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
         if len(re.findall(QUOTE, text)) % 2:
-            raise unread from None
+            raise unusable from None
         try:
             read = read_json(text)
         except ReplyUnusable:
-            raise unread from None
+            raise unusable from None
         if read.cut or read.rest.strip("}] \n`"):
-            raise unread from None
-        value, mended = read.value, True
+            raise unusable from None
+        value, is_mended = read.value, True
     if not isinstance(value, dict):
         raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
-    return cast("dict[str, Any]", value), mended
+    return cast("dict[str, Any]", value), is_mended
 
 
 def _require_whole(call: ToolCall, args: dict[str, Any], operation: Operation | None) -> None:
     """Refuses mended arguments that lack something: they may be incomplete."""
     required = operation.parameters.get("required", ()) if operation else ()
-    if missing := [name for name in required if name not in args]:
-        raise ReplyUnusable(f"The arguments of {call.name} are no JSON, and {', '.join(missing)} cannot be read.")
+    if missing_names := [name for name in required if name not in args]:
+        raise ReplyUnusable(f"The arguments of {call.name} are no JSON, and {', '.join(missing_names)} cannot be read.")
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
@@ -306,22 +315,22 @@ def _without_arguments(call: ToolCall) -> ToolCall:
 
 def _written_out(text: str, operations: Sequence[Operation], state: AgentState) -> ParsedReply | None:
     """Reads a Decision, or calls, written as text."""
-    if written := re.findall(WRITTEN_CALL, text):
-        values = [_loaded(call) for call in written]
+    if written_calls := re.findall(WRITTEN_CALL, text):
+        values = [_loaded(call) for call in written_calls]
     else:
         if re.match(WRITTEN_DECISION, text):
             from duckflow.forms.json_form import read_decision
 
             return read_decision(text, operations, "stop", state.phase)
-        whole = re.match(FENCED, text)
-        value = _loaded(whole[1] if whole else text)
+        fenced = re.match(FENCED, text)
+        value = _loaded(fenced[1] if fenced else text)
         values = cast("list[Any]", value) if isinstance(value, list) else [value]
     names = {name for operation in operations for name in (operation.name, wire_name(operation.name))}
     tables = [cast("dict[str, Any]", value) for value in values if isinstance(value, dict)]
     calls = [call for table in tables if (call := _call(table, names))]
     if not calls or len(calls) < len(values):
         return None
-    return _reading(text.partition("<tool_call>")[0].strip() if written else "", calls, operations, state)
+    return _reading(text.partition("<tool_call>")[0].strip() if written_calls else "", calls, operations, state)
 
 
 def _call(value: Mapping[str, Any], names: set[str]) -> ToolCall | None:

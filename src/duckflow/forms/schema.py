@@ -37,8 +37,10 @@ def decision_schema(
     actions = _actions(operations)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
-    rated: Schema = {"rating": _one_of(get_args(Rating)), "verdict": _one_of(get_args(ReviewVerdict))} if review else {}
-    at_most: Schema = {} if several_actions else {"maxItems": 1}
+    review_properties: Schema = (
+        {"rating": _one_of(get_args(Rating)), "verdict": _one_of(get_args(ReviewVerdict))} if review else {}
+    )
+    length_limit: Schema = {} if several_actions else {"maxItems": 1}
     left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
         {
@@ -49,9 +51,13 @@ def decision_schema(
             "confidence": {"type": "number"},
             "task_profile": _one_of(TaskProfile),
             "step": _one_of(step for step in steps if step not in left_out),
-            **rated,
+            **review_properties,
             **delta,
-            "actions": {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}, **at_most},
+            "actions": {
+                "type": "array",
+                "items": actions[0] if len(actions) == 1 else {"anyOf": actions},
+                **length_limit,
+            },
             "next_step": _one_of(kind for kind in get_args(NextStep) if kind not in left_out),
             "prompt_pattern": _one_of(get_args(PromptPattern)),
         }
@@ -109,16 +115,16 @@ def _closed(schema: Schema) -> Schema:
     nullable."""
     definitions = schema.get("$defs", {})
     # Pydantic uses a reference even at the top for arguments that contain themselves.
-    top = str(schema.get("$ref", "")).rpartition("/")[2]
-    return _strict_object(definitions.get(top, schema), definitions, (top,))
+    top_name = str(schema.get("$ref", "")).rpartition("/")[2]
+    return _strict_object(definitions.get(top_name, schema), definitions, (top_name,))
 
 
 def _strict_object(schema: Schema, definitions: Schema, seen: tuple[str, ...]) -> Schema:
     required = schema.get("required", ())
     properties: Schema = {}
     for name, part in schema.get("properties", {}).items():
-        strict = _strict(part, definitions, seen)
-        properties[name] = strict if name in required else _nullable(strict)
+        strict_part = _strict(part, definitions, seen)
+        properties[name] = strict_part if name in required else _nullable(strict_part)
     return _object(properties)
 
 
@@ -145,14 +151,14 @@ def _nullable(schema: Schema) -> Schema:
 
 def _union(options: list[Schema]) -> Schema:
     """Joins options. Null beside a plain type is written as a list of types, which is shorter than a union."""
-    options = [option for at, option in enumerate(options) if option not in options[:at]]
+    options = [option for index, option in enumerate(options) if option not in options[:index]]
     others = [option for option in options if option != NULL]
     if len(others) == len(options) or len(others) != 1:
         return options[0] if len(options) == 1 else {"anyOf": options}
-    only = others[0]
-    kind = only.get("type")
+    single = others[0]
+    kind = single.get("type")
     if isinstance(kind, list):
-        return only
-    if isinstance(kind, str) and "enum" not in only and "const" not in only and "properties" not in only:
-        return {**only, "type": [kind, "null"]}
-    return {"anyOf": [only, NULL]}
+        return single
+    if isinstance(kind, str) and "enum" not in single and "const" not in single and "properties" not in single:
+        return {**single, "type": [kind, "null"]}
+    return {"anyOf": [single, NULL]}
