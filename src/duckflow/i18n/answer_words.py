@@ -50,15 +50,15 @@ def _words(languages: tuple[str, ...], topic: str, kinds: Collection[str]) -> It
 
 def kinds_in(text: str, language: str) -> Iterator[str]:
     """Yields the kinds of the words, as far as they are known. The last one is empty where a word is not known."""
-    plain = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
-    words, kinds = _kinds(languages_in(plain, language))
-    place = 0
-    while place < len(plain):
-        word = words.match(plain, place)
+    plain_text = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
+    words, kinds = _kinds(languages_in(plain_text, language))
+    offset = 0
+    while offset < len(plain_text):
+        word = words.match(plain_text, offset)
         if word is None or len(text) > LONGEST:
             yield ""
             return
-        place = word.end()
+        offset = word.end()
         if word.lastindex:
             yield kinds[word.lastindex - 1]
 
@@ -76,9 +76,9 @@ def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
 
 def agrees_somewhere(text: str, language: str) -> bool:
     """Says whether a word that agrees stands anywhere in the text, whatever else it says."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    words, kinds = _kinds(languages_in(plain, language))
-    known_kinds = (kinds[word.lastindex - 1] for word in words.finditer(plain) if word.lastindex)
+    plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    words, kinds = _kinds(languages_in(plain_text, language))
+    known_kinds = (kinds[word.lastindex - 1] for word in words.finditer(plain_text) if word.lastindex)
     return any(kind in ("yes", "agree") for kind in known_kinds)
 
 
@@ -126,9 +126,9 @@ class ScopeWords(NamedTuple):
             return False
         if not self.names:
             return bool(kinds & {"spared", "long", "rest"})
-        lasting = {"long", "link"} <= kinds and bool(kinds & {"grant", "allow"})
-        lasting |= "long" in kinds and bool(kinds & {"grant", "rest"})
-        return self._joins_its_name and ("spared" in kinds or lasting)
+        is_lasting = {"long", "link"} <= kinds and bool(kinds & {"grant", "allow"})
+        is_lasting |= "long" in kinds and bool(kinds & {"grant", "rest"})
+        return self._joins_its_name and ("spared" in kinds or is_lasting)
 
     @property
     def speaks(self) -> bool:
@@ -139,36 +139,36 @@ class ScopeWords(NamedTuple):
     def _joins_its_name(self) -> bool:
         """Says whether the word beside the name shows that it is one. By itself it may be a verb that asks for
         something else."""
-        place = self.kinds.index(NAME)
-        return "of" in self.kinds[max(0, place - 1) : place] or "link" in self.kinds[place + 1 : place + 2]
+        index = self.kinds.index(NAME)
+        return "of" in self.kinds[max(0, index - 1) : index] or "link" in self.kinds[index + 1 : index + 2]
 
 
 def scope_words(text: str, language: str) -> ScopeWords:
     """Reads how far a yes goes. Agreeing words before the first punctuation mark say nothing about that."""
-    plain = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    head, sign, tail = (*re.split(FIRST_SIGN, plain, maxsplit=1), "", "")[:3]
-    plain = tail if sign and yes_or_no(head, language) == "yes" else plain
-    words, kinds = _scope_words(languages_in(plain, language))
-    kinds_found, names, place, apart = list[str](), list[str](), 0, True
-    while place < len(plain):
-        word = words.match(plain, place)
-        if word and word.end() > place:
+    plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    head, sign, tail = (*re.split(FIRST_SIGN, plain_text, maxsplit=1), "", "")[:3]
+    plain_text = tail if sign and yes_or_no(head, language) == "yes" else plain_text
+    words, kinds = _scope_words(languages_in(plain_text, language))
+    kinds_found, names, offset, stands_apart = list[str](), list[str](), 0, True
+    while offset < len(plain_text):
+        word = words.match(plain_text, offset)
+        if word and word.end() > offset:
             kind = kinds[word.lastindex - 1] if word.lastindex else ""
             follows_name = kinds_found[-1:] == [NAME] and ":" in word[0] and not kind
             kinds_found += ["link"] if follows_name else [part for part in kind.split("+") if part not in ("", "glue")]
-            apart = apart or bool(kind) or not word[0].isspace()
-            place = word.end()
+            stands_apart = stands_apart or bool(kind) or not word[0].isspace()
+            offset = word.end()
             continue
-        spelled = SPELLED.match(plain, place)
-        end = spelled.end() if spelled else place + 1
-        while end < len(plain) and not words.match(plain, end):
+        spelled_word = SPELLED.match(plain_text, offset)
+        end = spelled_word.end() if spelled_word else offset + 1
+        while end < len(plain_text) and not words.match(plain_text, end):
             end += 1
-        if apart or not names:
-            names.append(plain[place:end])
+        if stands_apart or not names:
+            names.append(plain_text[offset:end])
             kinds_found.append(NAME)
         else:
-            names[-1] += f" {plain[place:end]}"
-        place, apart = end, False
+            names[-1] += f" {plain_text[offset:end]}"
+        offset, stands_apart = end, False
     return ScopeWords(tuple(kinds_found), tuple(names))
 
 
@@ -182,20 +182,20 @@ def words_of_choices(languages: tuple[str, ...]) -> dict[str, str]:
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
     or letter of a choice, or with a first part that is an answer by itself."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    part = search("answers.part", plain, language)
-    head = plain[: part.start()] if part else plain
-    if gate_key(head) or head.casefold() in words_of_choices(languages_in(plain, language)):
+    plain_text = unicodedata.normalize("NFKC", text).strip()
+    part = search("answers.part", plain_text, language)
+    head = plain_text[: part.start()] if part else plain_text
+    if gate_key(head) or head.casefold() in words_of_choices(languages_in(plain_text, language)):
         return True
-    first = next(kinds_in(plain[:BEGINNING], language), "")
-    return first == "yes" or begins("answers.no", plain, language) is not None or yes_or_no(head, language) != ""
+    first = next(kinds_in(plain_text[:BEGINNING], language), "")
+    return first == "yes" or begins("answers.no", plain_text, language) is not None or yes_or_no(head, language) != ""
 
 
 def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    asks = begins("answers.asked", plain, language) or re.match(ASKED_SHORTLY, plain)
-    return bool(asks) or begins_as_answer(plain, language)
+    plain_text = unicodedata.normalize("NFKC", text).strip()
+    asks = begins("answers.asked", plain_text, language) or re.match(ASKED_SHORTLY, plain_text)
+    return bool(asks) or begins_as_answer(plain_text, language)
 
 
 def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

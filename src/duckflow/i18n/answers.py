@@ -112,31 +112,33 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
     waits = search("scopes.wait", plain, language) is not None
-    against = search("scopes.against", plain, language) is not None
+    is_against = search("scopes.against", plain, language) is not None
     choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
     parts = _taken_apart(plain, language)
     if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
         order = _polite_order(plain, language)
-        read = read_whole(order, language) if order else WholeAnswer()
-        return read if read.plain_yes else WholeAnswer(asks=True, waits=waits, against=against)
+        answer = read_whole(order, language) if order else WholeAnswer()
+        return answer if answer.plain_yes else WholeAnswer(asks=True, waits=waits, against=is_against)
     word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
     if parts.rest != plain:
         word = word or words_of_choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
     if word == "yes" and not waits:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
-        read = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
-        return read._replace(bounded=parts.bounded, against=against)
+        answer = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
+        return answer._replace(bounded=parts.bounded, against=is_against)
     reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
     if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
     if word == "no" or reason:
         last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
         # Where a text begins with a condition, its words belong to the condition: none of them refuses.
-        bound = begins("scopes.condition", plain, language)
-        doubtful = bound or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
-        return WholeAnswer("other" if doubtful else "no", "" if doubtful else reason, waits=waits, against=True)
+        has_condition = begins("scopes.condition", plain, language)
+        is_doubtful = (
+            has_condition or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
+        )
+        return WholeAnswer("other" if is_doubtful else "no", "" if is_doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
     if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
         scope: Scope = (
@@ -149,15 +151,15 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
             "".join(scoped.names),
             _names_always(plain, language),
             background=parts.background,
-            against=against,
+            against=is_against,
         )
     kinds = list(kinds_in(parts.rest, language))
     wish = kinds[:1] in (["yes"], ["agree"]) and kinds[-1:] == [""]
     condition = search("scopes.condition", parts.rest, language) is not None
     wish |= condition and agrees_somewhere(parts.rest, language)
     reaches = not condition and (bool(parts.scope) or scoped.speaks)
-    read = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=against)
-    return read if waits else _clause_by_clause(plain, read, language)
+    answer = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=is_against)
+    return answer if waits else _clause_by_clause(plain, answer, language)
 
 
 def _polite_order(plain: str, language: str) -> str:
@@ -170,15 +172,15 @@ def _polite_order(plain: str, language: str) -> str:
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
     """Reads a yes with more beside it. Clauses that agree, praise, remark something or say how far the yes goes are
     understood; where nothing else is left, it is a yes. Where a clause refuses, the first reading stays."""
-    agreed, says_yes, unclear = WholeAnswer("yes"), False, list[str]()
+    agreed, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         kinds = set(kinds_in(clause, language))
         if "refuse" in kinds and not kinds & {"", "yes"}:
             return read
         parts = _taken_apart(clause, language)
         scoped = scope_words(clause, language)
-        took = parts.scope or parts.background or parts.rest != clause
-        remaining_kinds = set(kinds_in(parts.rest, language)) if took else {""}
+        has_scope = parts.scope or parts.background or parts.rest != clause
+        remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
         if kinds <= SAYS_LITTLE:
             says_yes |= bool(kinds & {"yes", "agree"})
         elif remaining_kinds <= SAYS_LITTLE and not (agreed.about and parts.about):
@@ -188,26 +190,26 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
         elif scoped.allows and not (agreed.about and scoped.names):
             agreed = _wider(agreed, "session", "".join(scoped.names), False, False)
         elif not _only_remarks(clause, agreed, language):
-            unclear.append(clause)
+            unclear_clauses.append(clause)
     if not says_yes:
         return read
-    return read._replace(agreed=agreed, rest=", ".join(unclear)) if unclear else agreed
+    return read._replace(agreed=agreed, rest=", ".join(unclear_clauses)) if unclear_clauses else agreed
 
 
 def _clauses(plain: str, language: str) -> list[str]:
-    for spoken in languages_in(plain, language):
-        for rule in fitting(spoken, "scopes.parts", plain):
+    for code in languages_in(plain, language):
+        for rule in fitting(code, "scopes.parts", plain):
             plain = rule.sub("\n", plain)
     return [clause for part in plain.split("\n") if (clause := part.strip(PUNCTUATION + ";:-"))]
 
 
 def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
     """Adds what one more clause says. `once` takes every wider scope back."""
-    once = "once" in (scope, agreed.scope)
+    only_once = "once" in (scope, agreed.scope)
     return agreed._replace(
-        scope="once" if once else scope or agreed.scope,
-        about="" if once else about or agreed.about,
-        for_good=(for_good or agreed.for_good) and not once,
+        scope="once" if only_once else scope or agreed.scope,
+        about="" if only_once else about or agreed.about,
+        for_good=(for_good or agreed.for_good) and not only_once,
         background=background or agreed.background,
     )
 
@@ -221,28 +223,28 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
         return not search("scopes.condition", clause, language)
     if search("scopes.asks_for", clause, language):
         return False
-    busy = agreed.background and fullmatch("scopes.busy", clause, language)
-    return bool(busy or fullmatch("scopes.remark", clause, language))
+    busy_remark = agreed.background and fullmatch("scopes.busy", clause, language)
+    return bool(busy_remark or fullmatch("scopes.remark", clause, language))
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
     """Reads a number of the offered list, a word for a choice, a yes or a no, or `no: because …`; else returns
     nothing."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    word = plain.strip(PUNCTUATION).casefold()
+    plain_text = unicodedata.normalize("NFKC", text).strip()
+    word = plain_text.strip(PUNCTUATION).casefold()
     choice = gate_key(word)
     if choice in offered or word.isdecimal():
         return Answer(choice=choice) if choice in offered and choice != PERMANENT else None
-    if (choice := words_of_choices(languages_in(plain, language)).get(word)) in offered:
+    if (choice := words_of_choices(languages_in(plain_text, language)).get(word)) in offered:
         return Answer(choice=choice)
     reply = read_whole(text, language)
     if reply.bounded:
         scope = PERMANENT if reply.for_good else "session"
-        answer = Answer(choice=scope, text=plain, about=reply.about, bounded=True)
+        answer = Answer(choice=scope, text=plain_text, about=reply.about, bounded=True)
         return answer if scope in offered else None
     if reply.verdict in offered:
         return Answer(choice=reply.verdict, text=reply.reason)
-    return _refused_by_choice(plain, offered, language)
+    return _refused_by_choice(plain_text, offered, language)
 
 
 def spelled_out(text: str) -> str:
@@ -253,10 +255,10 @@ def spelled_out(text: str) -> str:
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Returns the names of programs, files and folders in the words of a scope. `the test runs` names `test`."""
-    plain = about.casefold()
+    remaining_text = about.casefold()
     for name, replacement in (("scopes.tests", " test "), ("scopes.pointing", " ")):
-        plain, _ = _without(name, plain, replacement, language)
-    return tuple(word for word in re.findall(r"[\w.+#/-]+", plain) if word.strip("./"))
+        remaining_text, _ = _without(name, remaining_text, replacement, language)
+    return tuple(word for word in re.findall(r"[\w.+#/-]+", remaining_text) if word.strip("./"))
 
 
 def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "files", "all"]:
@@ -288,7 +290,7 @@ def _main_part(plain: str, language: str) -> str:
 def _taken_apart(plain: str, language: str) -> Parts:
     """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and words about the
     session limit `always`."""
-    sentence, taken, begins = plain, dict[str, str](), False
+    sentence, scope_parts, begins_with_scope = plain, dict[str, str](), False
     for part in PARTS:
         for name, replacement in (
             (f"scopes.allows.{part}", AGREED),
@@ -299,33 +301,35 @@ def _taken_apart(plain: str, language: str) -> Parts:
             sentence = re.sub(SPLIT, "", " ".join(sentence.split())) if part in PLACES and matches else sentence
             for match in matches:
                 about = (match.groupdict().get("about") or "").strip()
-                begins |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
-                taken[part] = taken.get(part) or about
+                begins_with_scope |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
+                scope_parts[part] = scope_parts.get(part) or about
     if sentence != plain:
         sentence, _ = _without("scopes.joint", sentence, " ", language)
-    scope: Scope = "once" if "once" in taken else "always" if "always" in taken else ""
-    if "session" in taken and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
+    scope: Scope = "once" if "once" in scope_parts else "always" if "always" in scope_parts else ""
+    if "session" in scope_parts and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
         scope = "session"
-    about = "" if scope == "once" else taken.get("session") or taken.get("always") or ""
+    about = "" if scope == "once" else scope_parts.get("session") or scope_parts.get("always") or ""
     # A sentence that begins with what is allowed ("all rst files are fine") agrees to just that, unless a yes follows.
     follows = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
     agrees = agrees_somewhere(follows, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
-    bounded = begins and bool(named_in(about, language)) and not agrees
-    return Parts(sentence.strip(), scope, about, "background" in taken and "foreground" not in taken, bounded)
+    is_bounded = begins_with_scope and bool(named_in(about, language)) and not agrees
+    return Parts(
+        sentence.strip(), scope, about, "background" in scope_parts and "foreground" not in scope_parts, is_bounded
+    )
 
 
 def _without(name: str, text: str, replacement: str, language: str) -> tuple[str, list[re.Match[str]]]:
     """Returns the text with `replacement` in place of everything that the patterns find, and the matches."""
-    taken: list[re.Match[str]] = []
-    for spoken in languages_in(text, language):
-        for pattern in fitting(spoken, name, text):
-            place = 0
-            while (match := pattern.search(text, place)) and match[0]:
-                taken.append(match)
+    matches: list[re.Match[str]] = []
+    for code in languages_in(text, language):
+        for pattern in fitting(code, name, text):
+            offset = 0
+            while (match := pattern.search(text, offset)) and match[0]:
+                matches.append(match)
                 text = text[: match.start()] + replacement + text[match.end() :]
                 # The replacement may look the same, so the search goes on behind it.
-                place = match.start() + len(replacement)
-    return text, taken
+                offset = match.start() + len(replacement)
+    return text, matches
 
 
 def _begins_agreeing(plain: str, language: str) -> bool:
@@ -363,6 +367,6 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
 
 def _split_reason(text: str, marks: Sequence[str] = (*SIGNS, " ")) -> tuple[str, str, str]:
     """Splits a text at the first of the marks."""
-    places = [(place, mark) for mark in marks if (place := text.find(mark)) > 0]
-    place, mark = min(places, default=(len(text), ""))
-    return text[:place], mark, text[place + len(mark) :].lstrip(PUNCTUATION + ":")
+    mark_offsets = [(offset, mark) for mark in marks if (offset := text.find(mark)) > 0]
+    offset, mark = min(mark_offsets, default=(len(text), ""))
+    return text[:offset], mark, text[offset + len(mark) :].lstrip(PUNCTUATION + ":")

@@ -39,21 +39,21 @@ def last_question(text: str) -> str:
 
 def one_question(text: str) -> str:
     """Returns the text without the questions after the first one of those at its end."""
-    place = settled(text, whole=True)
-    return text[:place].rstrip() if place < len(text) else text
+    end = settled(text, whole=True)
+    return text[:end].rstrip() if end < len(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
     """Returns how much of a text is sure to stay: up to the first question after which only questions follow.
 
     `whole` means that nothing more comes, so a sentence without an end is complete."""
-    marked = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
-    if not has_question(marked):
+    marked_text = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
+    if not has_question(marked_text):
         return len(text)
-    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), marked)
+    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), marked_text)
     for question in deque(re.finditer(ASKED, masked), LAST_QUESTIONS):
-        in_list, before = _place(masked, question.start())
-        if in_list and before.endswith(tuple(QUESTION_MARKS)):
+        in_list, line_before = _place(masked, question.start())
+        if in_list and line_before.endswith(tuple(QUESTION_MARKS)):
             continue
         if _only_questions(masked, question.end(), whole, in_list):
             return question.end()
@@ -69,37 +69,42 @@ class QuestionStream:
 
     def feed(self, delta: str) -> str:
         self._text += delta
-        place = settled(self._text)
-        passed = self._up_to(place if len(self._text) - place <= LONGEST_HELD else len(self._text))
+        end = settled(self._text)
+        passed_text = self._up_to(end if len(self._text) - end <= LONGEST_HELD else len(self._text))
         self._forget()
-        return passed
+        return passed_text
 
     def end(self) -> str:
         return self._up_to(len(one_question(self._text)))
 
     def _up_to(self, place: int) -> str:
-        passed, self._shown = self._text[self._shown : max(place, self._shown)], max(place, self._shown)
-        return passed
+        passed_text, self._shown = self._text[self._shown : max(place, self._shown)], max(place, self._shown)
+        return passed_text
 
     def _forget(self) -> None:
         """Keeps the end of the text that was passed on, from the beginning of a line where there is one. Code stays
         code."""
-        place = self._shown - REMEMBERED
-        if place < REMEMBERED:
+        offset = self._shown - REMEMBERED
+        if offset < REMEMBERED:
             return
-        place = self._text.rfind("\n", 0, place) + 1 or place
-        fence = "```\n" if self._text.count("```", 0, place) % 2 else ""
-        self._text, self._shown = fence + self._text[place:], self._shown - place + len(fence)
+        offset = self._text.rfind("\n", 0, offset) + 1 or offset
+        fence = "```\n" if self._text.count("```", 0, offset) % 2 else ""
+        self._text, self._shown = fence + self._text[offset:], self._shown - offset + len(fence)
 
 
 def _place(text: str, place: int) -> tuple[bool, str]:
     """Says whether a place is in an item of a list, and returns the line that the list belongs to. After a question the
     items are its choices."""
-    *before, line = text[:place].split("\n")
+    *lines_before, line = text[:place].split("\n")
     if not re.match(ITEM, line):
         return False, ""
     return True, next(
-        (earlier.rstrip() for earlier in reversed(before) if earlier.strip() and not re.match(ITEM, earlier)), ""
+        (
+            earlier_line.rstrip()
+            for earlier_line in reversed(lines_before)
+            if earlier_line.strip() and not re.match(ITEM, earlier_line)
+        ),
+        "",
     )
 
 
@@ -180,8 +185,10 @@ def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 def asks_in_passing(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text asks for permission or offers a choice, and then goes on: the user has not answered yet."""
-    marked = re.sub(SPOKEN, "？", re.sub(HIDDEN, "x", text.strip()[-LONGEST_HELD:]))
-    sentences = [unicodedata.normalize("NFKC", part.strip()) for part in re.split(SENTENCES, marked) if part.strip()]
+    marked_text = re.sub(SPOKEN, "？", re.sub(HIDDEN, "x", text.strip()[-LONGEST_HELD:]))
+    sentences = [
+        unicodedata.normalize("NFKC", part.strip()) for part in re.split(SENTENCES, marked_text) if part.strip()
+    ]
     return any(re.search(MARKED, sentence) and _is_for_user(sentence, language) for sentence in sentences[:-1])
 
 
@@ -192,12 +199,12 @@ def _is_for_user(question: str, language: str) -> bool:
 def asks(sentence: str, language: str = DEFAULT_LANGUAGE) -> bool:
     if re.search(MARKED, sentence):
         return True
-    plain = re.sub(ENDING, "", sentence)
+    bare_sentence = re.sub(ENDING, "", sentence)
 
     def has(name: str, spoken: str) -> bool:
-        return any(pattern.search(plain) for pattern in fitting(spoken, f"asking.{name}", plain))
+        return any(pattern.search(bare_sentence) for pattern in fitting(spoken, f"asking.{name}", bare_sentence))
 
-    for spoken in languages_in(plain, language):
+    for spoken in languages_in(bare_sentence, language):
         if has("asked", spoken):
             only_looks = has("only_looks", spoken) and not has("decides", spoken)
             return not only_looks and not has("closing", spoken)

@@ -82,12 +82,12 @@ def text_in(texts: Mapping[str, str], language: str) -> str:
 def languages_in(text: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     """Returns the languages that a text may be in: the default, each one in whose own letters it is written, and the
     session's where that has no letters of its own. So a new folder changes nothing for other languages."""
-    spoken = [DEFAULT_LANGUAGE]
+    codes = [DEFAULT_LANGUAGE]
     if language != DEFAULT_LANGUAGE and _own_letters(language) is None:
-        spoken.append(language)
+        codes.append(language)
     if not text.isascii():
-        spoken += [code for code in languages() if (letters := _own_letters(code)) and letters.search(text)]
-    return tuple(spoken)
+        codes += [code for code in languages() if (letters := _own_letters(code)) and letters.search(text)]
+    return tuple(codes)
 
 
 @cache
@@ -144,8 +144,8 @@ def entries(language: str, topic: str) -> tuple[tuple[str, Rule], ...]:
 
 @cache
 def rules(language: str, name: str) -> tuple[Rule, ...]:
-    topic, _, own = name.partition(".")
-    return tuple(rule for called, rule in entries(language, topic) if called == own)
+    topic, _, wanted_name = name.partition(".")
+    return tuple(rule for rule_name, rule in entries(language, topic) if rule_name == wanted_name)
 
 
 def has(language: str, name: str) -> bool:
@@ -161,8 +161,8 @@ def in_language(language: str, name: str) -> re.Pattern[str]:
 
 def fitting(language: str, name: str, text: str) -> Iterator[re.Pattern[str]]:
     """Yields the patterns of one language that may be found in the text."""
-    lowered = text.lower()
-    return (rule.pattern for rule in rules(language, name) if rule.may_fit(lowered))
+    lowered_text = text.lower()
+    return (rule.pattern for rule in rules(language, name) if rule.may_fit(lowered_text))
 
 
 def search(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
@@ -181,24 +181,24 @@ def fullmatch(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Matc
 
 
 def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
-    return (pattern for spoken in languages_in(text, language) for pattern in fitting(spoken, name, text))
+    return (pattern for code in languages_in(text, language) for pattern in fitting(code, name, text))
 
 
 def may_find(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether it is worth searching. Nothing is compiled for this."""
-    lowered, spoken = text.lower(), languages_in(text, language)
-    return any(rule.may_fit(lowered) for code in spoken for rule in rules(code, name))
+    lowered_text, codes = text.lower(), languages_in(text, language)
+    return any(rule.may_fit(lowered_text) for code in codes for rule in rules(code, name))
 
 
 def contains(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether one of the words of a plain list stands anywhere in the text."""
-    lowered, spoken = text.lower(), languages_in(text, language)
-    return any(word in lowered for code in spoken for rule in rules(code, name) for word in rule.listed)
+    lowered_text, codes = text.lower(), languages_in(text, language)
+    return any(word in lowered_text for code in codes for rule in rules(code, name) for word in rule.listed)
 
 
 def joined(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """Returns the patterns of all languages that the text may be in, as one group of alternatives."""
-    sources = (rule.source for spoken in languages_in(text, language) for rule in rules(spoken, name))
+    sources = (rule.source for code in languages_in(text, language) for rule in rules(code, name))
     return f"(?:{'|'.join(filter(None, sources)) or NEVER})"
 
 

@@ -20,13 +20,13 @@ class ShownAs(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if character in KEPT or character in JOINS:
-            shown = character
+            replacement = character
         elif character in UNSEEN or unicodedata.category(character) in STEERING:
-            shown = f"\\x{code:02x}"
+            replacement = f"\\x{code:02x}"
         else:
-            shown = character
-        self[code] = shown
-        return shown
+            replacement = character
+        self[code] = replacement
+        return replacement
 
 
 SHOWN = ShownAs()
@@ -61,7 +61,7 @@ def folded(text: str, words: Words) -> str:
         text = "".join(_without_stacks(text, words))
 
     def shown(run: re.Match[str]) -> str:
-        characters, before = run[0], text[run.start() - 1 : run.start()]
+        characters, character_before = run[0], text[run.start() - 1 : run.start()]
         if run["spaces"]:
             width = len(characters) + characters.count("\t") * (TAB - 1)
             longest = DEEPEST if text[: run.start()] in ("", "+", "-") else LONGEST_SPACE
@@ -69,7 +69,7 @@ def folded(text: str, words: Words) -> str:
         if run["odd"]:
             return plain("".join(f"\\x{ord(character):02x}" for character in characters))
         joins = characters in EMOJI or (len(characters) == 1 and characters >= "\U000e0100")
-        if joins and before and not before.isascii():
+        if joins and character_before and not character_before.isascii():
             return characters
         return f"⟨{words('gate.unseen', count=len(characters))}⟩"
 

@@ -62,8 +62,8 @@ def _wishes(text: str, language: str) -> list[Wish]:
 
 
 def _is(text: str, wish: str, language: str) -> bool:
-    plain = " ".join(re.sub(SIGNS, " ", unicodedata.normalize("NFKC", text).casefold()).split())
-    return len(plain) <= LONGEST and fullmatch(f"wishes.{wish}", plain, language) is not None
+    plain_text = " ".join(re.sub(SIGNS, " ", unicodedata.normalize("NFKC", text).casefold()).split())
+    return len(plain_text) <= LONGEST and fullmatch(f"wishes.{wish}", plain_text, language) is not None
 
 
 SLASH, BANG = ("/", "／"), ("!", "！")
@@ -100,5 +100,9 @@ def _goes_past(question: Question, text: str, state: AgentState, commands: Itera
     wish = wish_in(text, state)
     if wish in ("progress", "resume") or (wish == "pause" and not read_whole(text, state.language).waits):
         return True
-    offered, language = tuple(choice.key for choice in question.choices), state.language
-    return not (begins_as_answer(text, language) or read_answer(text, offered, language) or means_always(text, offered))
+    offered_keys, language = tuple(choice.key for choice in question.choices), state.language
+    return not (
+        begins_as_answer(text, language)
+        or read_answer(text, offered_keys, language)
+        or means_always(text, offered_keys)
+    )

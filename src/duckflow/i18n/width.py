@@ -11,8 +11,8 @@ def cells(text: str) -> int:
     """Returns the columns of a text that has no control characters."""
     if text.isascii():
         return len(text)
-    whole = wcswidth(text)
-    return whole if whole >= 0 else sum(map(cell, text))
+    total_width = wcswidth(text)
+    return total_width if total_width >= 0 else sum(map(cell, text))
 
 
 def cell(character: str) -> int:
@@ -49,18 +49,18 @@ NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
     """Returns where to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
     ends: list[int] = []
-    start = used = last = 0
+    start = cells_used = last = 0
     room = max(2, columns)
-    for place, character in enumerate(text):
+    for offset, character in enumerate(text):
         width = cell(character)
-        if place > start and _may_end(text, place):
-            last = place
-        while used + width > room and place > start and not character.isspace():
-            start = last if last > start else place
+        if offset > start and _may_end(text, offset):
+            last = offset
+        while cells_used + width > room and offset > start and not character.isspace():
+            start = last if last > start else offset
             ends.append(start)
-            used = sum(map(cell, text[start:place]))
+            cells_used = sum(map(cell, text[start:offset]))
             room = max(2, columns - hanging)
-        used += width
+        cells_used += width
     return ends
 
 

@@ -52,14 +52,14 @@ class Words:
         if text is None:
             # An old journal may hold phrases that this version has no words for: a rough line is better than none.
             return " ".join([key, *map(str, values.values())])
-        shown: dict[str, object] = dict(values)
+        shown_values: dict[str, object] = dict(values)
         if "{install:" in text:
             from duckflow.installation import InstallCommands
 
-            shown["install"] = InstallCommands()
+            shown_values["install"] = InstallCommands()
         elif re.search(ENDING, text):
-            shown = {name: _Counted(value) for name, value in values.items()}
-        return text.format_map(shown)
+            shown_values = {name: _Counted(value) for name, value in values.items()}
+        return text.format_map(shown_values)
 
     def _text(self, key: str) -> str | None:
         """Returns the text in this language, else in the default one."""
@@ -87,8 +87,8 @@ def age(then: float, now: float, words: Words) -> str:
     seconds = max(0.0, now - then)
     if seconds < MINUTE:
         return words("age.now")
-    for below, unit, key in SPANS:
-        if seconds < below:
+    for upper_bound, unit, key in SPANS:
+        if seconds < upper_bound:
             return words(key, count=int(seconds // unit))
     return time.strftime(facts_of(words.language).day, time.localtime(then))
 
