@@ -42,9 +42,11 @@ CHECKS_KEPT = 12
 def is_past(state: AgentState, now: float) -> bool:
     """Says whether a new request has nothing to do with the old goal: the goal was reached, its plan is over, or the
     last message was long ago."""
-    over = any(plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed"))
+    goal_is_over = any(
+        plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed")
+    )
     last = state.messages[-1].at if state.messages else now
-    return state.phase is Phase.DONE or over or now - last > A_WHILE
+    return state.phase is Phase.DONE or goal_is_over or now - last > A_WHILE
 
 
 def begin_anew(state: AgentState) -> None:
@@ -88,9 +90,9 @@ def follow_plan(state: AgentState, plan: Plan | None) -> None:
             state.five.plan_brief = []
         return
     if plan.under_way:
-        current = plan.current()
-        remaining = [step for step in plan.steps if step.status != "completed" and step is not current]
-        steps = [*([current] if current else []), *remaining]
+        current_step = plan.current()
+        remaining_steps = [step for step in plan.steps if step.status != "completed" and step is not current_step]
+        steps = [*([current_step] if current_step else []), *remaining_steps]
         _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
     elif plan.status in ("completed", "failed"):
         state.five.plan_brief = []
@@ -273,9 +275,9 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
 def _note_ref(state: AgentState, new: str) -> None:
     """Notes a reference to what is being worked on as the latest one. Only a few references of each kind are kept."""
     if new:
-        alike = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
-        dropped = {new, *alike[: -REFS_LIMIT + 1]}
-        state.context_refs = [*(ref for ref in state.context_refs if ref not in dropped), new]
+        same_kind_refs = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
+        dropped_refs = {new, *same_kind_refs[: -REFS_LIMIT + 1]}
+        state.context_refs = [*(ref for ref in state.context_refs if ref not in dropped_refs), new]
 
 
 def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
@@ -360,8 +362,8 @@ def _note_check(state: AgentState, event: happened.ActionFinished) -> None:
     """Notes the run of a check. A run that shows nothing does not replace the last run that did."""
     result = event.result
     if result.effect != "memory" and result.changed:
-        stale = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
-        state.check_runs = [run.model_copy(update=stale) for run in state.check_runs]
+        stale_flag = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}
+        state.check_runs = [run.model_copy(update=stale_flag) for run in state.check_runs]
     if result.check and (result.check.ok is not None or result.check.in_doubt):
         state.check_runs = with_run(state.check_runs, result.check, state.turn, state.changed_in_turn)
         del state.check_runs[:-CHECKS_KEPT]

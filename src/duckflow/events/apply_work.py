@@ -78,9 +78,12 @@ def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
 def keep_for_job(state: AgentState, message: Message) -> None:
     """Keeps a message for its job: only the latest ones of each step."""
     if job := state.jobs.get(message.job):
-        own = [earlier for earlier in job.messages if earlier.step == message.step]
-        dropped = own[: max(0, len(own) + 1 - MESSAGES_KEPT)]
-        job.messages = [*(earlier for earlier in job.messages if earlier not in dropped), message]
+        step_messages = [earlier_message for earlier_message in job.messages if earlier_message.step == message.step]
+        dropped_messages = step_messages[: max(0, len(step_messages) + 1 - MESSAGES_KEPT)]
+        job.messages = [
+            *(earlier_message for earlier_message in job.messages if earlier_message not in dropped_messages),
+            message,
+        ]
 
 
 def _change_step(state: AgentState, event: StepChanged) -> None:
@@ -95,7 +98,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     step.status, step.evidence, step.lacking, step.found = event.status, event.evidence, event.lacking, event.found
     if event.status == "completed":
         step.answered = len(step.said)
-    if all(each.status == "completed" for each in plan.steps):
+    if all(plan_step.status == "completed" for plan_step in plan.steps):
         plan.status, plan.ended = "completed", True
     elif plan.status in ("approved", "completed"):
         plan.status = "in_progress"
@@ -107,12 +110,12 @@ def _step(state: AgentState, plan_id: str, step_id: str) -> Step | None:
 
 
 def _forget_old_jobs(state: AgentState) -> None:
-    over = [job_id for job_id, job in state.jobs.items() if job.status in ENDED]
-    for job_id in over[: max(0, len(state.jobs) - JOBS_KEPT)]:
+    ended_jobs = [job_id for job_id, job in state.jobs.items() if job.status in ENDED]
+    for job_id in ended_jobs[: max(0, len(state.jobs) - JOBS_KEPT)]:
         del state.jobs[job_id]
 
 
 def _forget_old_agents(state: AgentState) -> None:
-    over = [agent_id for agent_id, agent in state.agents.items() if agent.status != "running"]
-    for agent_id in over[: max(0, len(state.agents) - AGENTS_KEPT)]:
+    ended_agents = [agent_id for agent_id, agent in state.agents.items() if agent.status != "running"]
+    for agent_id in ended_agents[: max(0, len(state.agents) - AGENTS_KEPT)]:
         del state.agents[agent_id]

@@ -238,8 +238,8 @@ class Decision(FrozenData):
 
     def said(self, *operations: str) -> list[str]:
         """Returns the texts that the Decision passes to these operations; by default the answers to the user."""
-        wanted = operations or (RESPOND,)
-        return [str(action.args.get("text", "")) for action in self.actions if action.operation in wanted]
+        names = operations or (RESPOND,)
+        return [str(action.args.get("text", "")) for action in self.actions if action.operation in names]
 
     def objection(self) -> str:
         """Returns the reason when one of the two checks says no, else nothing."""
@@ -350,14 +350,14 @@ def evidence_of(result: ActionResult) -> Evidence | None:
         return None
     values = result.for_user.values
     command = str(values.get("whole", values.get("command", "")))
-    shown = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
-    printed = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
+    summary = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
+    output = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
     return Evidence(
         command=command,
         code=code,
         ok=code == 0,
-        text=shown,
-        output=printed[-OUTPUT:],
+        text=summary,
+        output=output[-OUTPUT:],
         check=result.check,
         altered=result.altered,
     )

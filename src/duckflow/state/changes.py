@@ -56,7 +56,9 @@ class UndoScope(NamedTuple):
         return bool(self.turn or self.job or self.step or self.since)
 
     def touches(self, path: str) -> bool:
-        return not self.paths or any(path == wanted or path.startswith(f"{wanted}/") for wanted in self.paths)
+        return not self.paths or any(
+            path == wanted_path or path.startswith(f"{wanted_path}/") for wanted_path in self.paths
+        )
 
     def holds(self, author: WorkAuthor) -> bool:
         """Says whether the author's work belongs to the scope. A scope that names nothing contains all work."""
@@ -127,8 +129,8 @@ def _unquoted(name: str) -> str:
     if not (name.startswith('"') and name.endswith('"')):
         return name
     try:
-        raw = name[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")
-        return raw.encode("latin-1").decode("utf-8", "surrogateescape")
+        unescaped = name[1:-1].encode("utf-8", "surrogateescape").decode("unicode_escape")
+        return unescaped.encode("latin-1").decode("utf-8", "surrogateescape")
     except ValueError:
         return name
 
@@ -225,14 +227,14 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
         hunk_id = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:ID_LENGTH]
         # Two equal changes of one file differ only in their places.
         hunk_id += f"-{sum(hunk.hunk_id.startswith(hunk_id) for hunk in hunks)}"
-        whole = before is None or after is None
+        is_whole = before is None or after is None
         hunks.append(
             Hunk(
                 hunk_id=hunk_id,
                 turn=turn,
                 job=job,
                 path=path,
-                whole=whole,
+                whole=is_whole,
                 old_start=starts[0],
                 new_start=starts[1],
                 lines=tuple(lines),
@@ -243,14 +245,16 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
 
 def with_hunk(text: str, hunk: Hunk, back: bool) -> str | None:
     """Returns the text with the hunk taken back, or applied again; nothing where its lines are no longer there."""
-    have, want = (hunk.after, hunk.before) if back else (hunk.before, hunk.after)
-    lines, wanted = split_lines(text), split_lines(have)
+    present_text, wanted_text = (hunk.after, hunk.before) if back else (hunk.before, hunk.after)
+    lines, old_lines = split_lines(text), split_lines(present_text)
     start = (hunk.new_start if back else hunk.old_start) - 1
-    places = [place for place in range(len(lines) - len(wanted) + 1) if lines[place : place + len(wanted)] == wanted]
-    if not wanted or not places:
+    places = [
+        place for place in range(len(lines) - len(old_lines) + 1) if lines[place : place + len(old_lines)] == old_lines
+    ]
+    if not old_lines or not places:
         return None
     place = min(places, key=lambda place: abs(place - start))
-    return "".join((*lines[:place], want, *lines[place + len(wanted) :]))
+    return "".join((*lines[:place], wanted_text, *lines[place + len(old_lines) :]))
 
 
 def _signed(sign: str, lines: Sequence[str]) -> list[str]:

@@ -58,8 +58,8 @@ class Proof(FrozenData):
 
     def parts(self) -> tuple[Phrase, ...]:
         """Returns the parts of the line about proof that a person is shown."""
-        counted = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
-        parts = [say(f"proof.{name}", count=len(tests)) for name, tests in counted if tests]
+        tests_by_kind = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
+        parts = [say(f"proof.{name}", count=len(tests)) for name, tests in tests_by_kind if tests]
         if self.hollow:
             parts.append(say("proof.hollow", count=len(self.hollow), names=named(self.hollow)))
         if self.untold:
@@ -75,8 +75,8 @@ class Proof(FrozenData):
 
 def named(names: tuple[str, ...]) -> str:
     """Returns the first few names in one line. Tests are named without their files."""
-    short = [name.rpartition("::")[2] for name in names[:NAMED]]
-    return ", ".join(short) + (" …" if len(names) > NAMED else "")
+    short_names = [name.rpartition("::")[2] for name in names[:NAMED]]
+    return ", ".join(short_names) + (" …" if len(names) > NAMED else "")
 
 
 CheckKind = Literal["tests", "types", "lint", "build"]
@@ -129,12 +129,12 @@ class CheckReport(FrozenData):
     def covers(self, other: "CheckReport") -> bool:
         """Says whether this run leaves out nothing that the other one ran: its paths include all paths of the other,
         and it has no options that the other does not have."""
-        mine, others = _split_call(self.check), _split_call(other.check)
-        if mine.program != others.program or not mine.options <= others.options:
+        own_call, others = _split_call(self.check), _split_call(other.check)
+        if own_call.program != others.program or not own_call.options <= others.options:
             return False
-        wider = [place.removesuffix("...").rstrip("/.") for place in mine.places]
-        return not mine.places or (
-            bool(others.places) and all(any(_holds(place, inner) for place in wider) for inner in others.places)
+        own_places = [place.removesuffix("...").rstrip("/.") for place in own_call.places]
+        return not own_call.places or (
+            bool(others.places) and all(any(_holds(place, path) for place in own_places) for path in others.places)
         )
 
     @property
@@ -206,20 +206,23 @@ class CheckRun(FrozenData):
     def as_before(self) -> bool:
         """Says whether the changes of its turn broke nothing: all that fails now failed before them. Runs without
         counts cannot be compared, and where fewer tests ran, some may have been removed."""
-        now, before = self.report, self.before
-        if not self.after_change or before is None or before.ok is not False or now.tests < before.tests:
+        report, before = self.report, self.before
+        if not self.after_change or before is None or before.ok is not False or report.tests < before.tests:
             return False
-        if now.all_named and before.all_named:
-            return set(now.failures) <= set(before.failures)
-        return 0 < now.failed <= before.failed
+        if report.all_named and before.all_named:
+            return set(report.failures) <= set(before.failures)
+        return 0 < report.failed <= before.failed
 
     @property
     def same_as_before(self) -> bool:
         """Says whether exactly the same tests fail as before the changes of its turn."""
         if not self.as_before or self.before is None or self.report.failed != self.before.failed:
             return False
-        named = self.report.all_named or bool(self.report.digest)
-        return named and (self.report.failures, self.report.digest) == (self.before.failures, self.before.digest)
+        is_comparable = self.report.all_named or bool(self.report.digest)
+        return is_comparable and (self.report.failures, self.report.digest) == (
+            self.before.failures,
+            self.before.digest,
+        )
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
@@ -227,23 +230,23 @@ def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_cha
     last = next((run for run in runs if run.report.check == report.check), None)
     in_turn = last is not None and last.turn == turn
     if last and in_turn and last.after_change:
-        before, in_turn = last.before, last.before_in_turn
+        report_before, in_turn = last.before, last.before_in_turn
     else:
-        before = last.report if last else None
-    better = report.ok or report.in_doubt
-    others = [run for run in runs if run.report.check != report.check and not (better and report.covers(run.report))]
+        report_before = last.report if last else None
+    clears = report.ok or report.in_doubt
+    others = [run for run in runs if run.report.check != report.check and not (clears and report.covers(run.report))]
     return [
         *others,
-        CheckRun(report=report, turn=turn, after_change=after_change, before=before, before_in_turn=in_turn),
+        CheckRun(report=report, turn=turn, after_change=after_change, before=report_before, before_in_turn=in_turn),
     ]
 
 
 def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tuple[str, ...]:
     """Returns the tests that failed earlier and that this passing run did not run, though it seems to cover them."""
-    replaced = [run for run in runs if report.covers(run.report)]
-    failed = [name for run in replaced for name in run.report.failures]
-    failed += [name for run in replaced if run.turn == turn for name in run.report.left_out]
-    return tuple(dict.fromkeys(name for name in failed if name not in set(report.passed)))
+    replaced_runs = [run for run in runs if report.covers(run.report)]
+    failed_names = [name for run in replaced_runs for name in run.report.failures]
+    failed_names += [name for run in replaced_runs if run.turn == turn for name in run.report.left_out]
+    return tuple(dict.fromkeys(name for name in failed_names if name not in set(report.passed)))
 
 
 def state_of(runs: Sequence[CheckRun]) -> ChecksState:
@@ -262,13 +265,13 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 def lines_of(runs: Sequence[CheckRun]) -> str:
     """Shows the latest runs in one line, failing ones first. A passing run is left out beside newer ones, if something
     was changed after it or a later run of the same program failed."""
-    latest_first, newer = list[CheckRun](), False
-    failed = set[str]()
+    latest_first, has_newer = list[CheckRun](), False
+    failed_programs = set[str]()
     for run in reversed(runs):
         program = run.report.check.partition(" ")[0]
-        if run.failing or not ((run.outdated and newer) or program in failed):
+        if run.failing or not ((run.outdated and has_newer) or program in failed_programs):
             latest_first.append(run)
-        newer |= not run.outdated
-        failed |= {program} if run.failing else set()
-    ordered = [*(run for run in latest_first if run.failing), *(run for run in latest_first if not run.failing)]
-    return ", ".join(run.report.line() for run in ordered[:SHOWN])
+        has_newer |= not run.outdated
+        failed_programs |= {program} if run.failing else set()
+    ordered_runs = [*(run for run in latest_first if run.failing), *(run for run in latest_first if not run.failing)]
+    return ", ".join(run.report.line() for run in ordered_runs[:SHOWN])

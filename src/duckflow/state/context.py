@@ -56,16 +56,16 @@ class Context(MutableData):
         self.summaries.append(summary)
         while len(self.summaries) > SUMMARIES_LIMIT:
             older, old = self.summaries[:2]
-            half = SUMMARY_LENGTH // 2
-            text = f"{shorten(older.text, half)} {shorten(old.text, half)}"
+            half_length = SUMMARY_LENGTH // 2
+            text = f"{shorten(older.text, half_length)} {shorten(old.text, half_length)}"
             self.summaries[:2] = [PastSummary(first=older.first, last=old.last, text=text)]
 
     def forget(self, numbers: Iterable[int], words: str) -> None:
         """Forgets messages, and drops each summary that contains the words or stands for a forgotten message."""
-        gone = sorted({*self.forgotten, *numbers})
-        self.forgotten = gone
+        forgotten_numbers = sorted({*self.forgotten, *numbers})
+        self.forgotten = forgotten_numbers
         self.summaries = [
             summary
             for summary in self.summaries
-            if not summary.tells_of(gone) and not (words and holds(summary.text, words))
+            if not summary.tells_of(forgotten_numbers) and not (words and holds(summary.text, words))
         ]

@@ -82,12 +82,12 @@ def shorten(text: str, limit: int) -> str:
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
-    cut = text[: limit - 1]
-    space = cut.rfind(" ")
+    cut_text = text[: limit - 1]
+    space = cut_text.rfind(" ")
     # Japanese has no spaces: a boundary far back would throw away most of the text.
     if not text[limit - 1].isspace() and space >= limit // 2:
-        cut = cut[:space]
-    return cut.rstrip() + ELLIPSIS
+        cut_text = cut_text[:space]
+    return cut_text.rstrip() + ELLIPSIS
 
 
 def at_most(limit: int) -> AfterValidator:
@@ -100,8 +100,12 @@ def first(limit: int, counted: bool = False) -> BeforeValidator:
     def keep(items: Any) -> Any:
         if not isinstance(items, list):
             return items
-        shown, omitted = cast("list[Any]", items)[:limit], len(cast("list[Any]", items)) - limit
-        return [*shown[:-1], f"{shorten(str(shown[-1]), 90)} … +{omitted}"] if counted and omitted > 0 else shown
+        shown_items, omitted_count = cast("list[Any]", items)[:limit], len(cast("list[Any]", items)) - limit
+        return (
+            [*shown_items[:-1], f"{shorten(str(shown_items[-1]), 90)} … +{omitted_count}"]
+            if counted and omitted_count > 0
+            else shown_items
+        )
 
     return BeforeValidator(keep)
 

@@ -37,9 +37,9 @@ class Picture(FrozenData):
 
 
 def describe_picture(media: MediaType, width: int, height: int, size: int) -> str:
-    small = f"{size / 1000:.0f} KB" if size >= 1000 else f"{size} B"
-    shown = f"{size / MB:.2f} MB" if size >= MB else small
-    return f"{media.removeprefix('image/').upper()}, {width}×{height}, {shown}"
+    small_size = f"{size / 1000:.0f} KB" if size >= 1000 else f"{size} B"
+    size_text = f"{size / MB:.2f} MB" if size >= MB else small_size
+    return f"{media.removeprefix('image/').upper()}, {width}×{height}, {size_text}"
 
 
 def looks_like_picture(name: str) -> bool:
@@ -67,23 +67,23 @@ def _sized(media: MediaType, width: int, height: int) -> tuple[MediaType, int, i
 
 
 def _jpeg(data: bytes) -> tuple[MediaType, int, int] | None:
-    at = 2
-    while data[at] == 0xFF:
-        kind = data[at + 1]
+    offset = 2
+    while data[offset] == 0xFF:
+        kind = data[offset + 1]
         if kind == 0xFF:
-            at += 1
+            offset += 1
         elif kind in FRAMES:
-            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            height, width = struct.unpack(">HH", data[offset + 5 : offset + 9])
             return _sized("image/jpeg", width, height)
         else:
-            at += 2 + struct.unpack(">H", data[at + 2 : at + 4])[0]
+            offset += 2 + struct.unpack(">H", data[offset + 2 : offset + 4])[0]
     return None
 
 
 def _webp(data: bytes) -> tuple[MediaType, int, int] | None:
     match data[12:16]:
         case b"VP8X":
-            width, height = (1 + int.from_bytes(data[at : at + 3], "little") for at in (24, 27))
+            width, height = (1 + int.from_bytes(data[offset : offset + 3], "little") for offset in (24, 27))
         case b"VP8L":
             bits = int.from_bytes(data[21:25], "little")
             width, height = 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)

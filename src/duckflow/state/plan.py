@@ -189,12 +189,12 @@ class Plan(MutableData):
 
 def dependency_problems(steps: Sequence[Step]) -> list[str]:
     """Returns the problems: unknown steps, steps that depend on themselves, and circles. Empty when all is well."""
-    known = {step.step_id: step for step in steps}
+    steps_by_id = {step.step_id: step for step in steps}
     problems = [
-        f"step {step.name!r} depends on {wanted!r}, which is no step of this plan"
+        f"step {step.name!r} depends on {needed_id!r}, which is no step of this plan"
         for step in steps
-        for wanted in step.depends_on
-        if wanted not in known
+        for needed_id in step.depends_on
+        if needed_id not in steps_by_id
     ]
     if circle := circular(steps):
         problems.append("these steps depend on each other in a circle: " + " -> ".join(circle))
@@ -204,13 +204,13 @@ def dependency_problems(steps: Sequence[Step]) -> list[str]:
 def circular(steps: Sequence[Step]) -> list[str]:
     """Returns the names of the steps that form or wait for a circle, in order. Empty when every step can start some
     day."""
-    known = {step.step_id for step in steps}
-    waiting = {step.step_id: {need for need in step.depends_on if need in known} for step in steps}
-    while free := [step_id for step_id, needs in waiting.items() if not needs]:
-        for step_id in free:
+    known_ids = {step.step_id for step in steps}
+    waiting = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
+    while free_ids := [step_id for step_id, needs in waiting.items() if not needs]:
+        for step_id in free_ids:
             del waiting[step_id]
         for needs in waiting.values():
-            needs.difference_update(free)
+            needs.difference_update(free_ids)
     return [step.name for step in steps if step.step_id in waiting]
 
 
@@ -234,11 +234,11 @@ def moved(plan: Plan, wanted: str, place: str) -> Plan:
         raise UsageError("plan.no_place", place=place, steps=len(new.steps))
     new.steps.remove(step)
     new.steps.insert(int(place) - 1, step)
-    at = {other.step_id: number for number, other in enumerate(new.steps)}
+    positions = {other.step_id: number for number, other in enumerate(new.steps)}
     for other in new.steps:
         for need in other.depends_on:
-            if at[need] > at[other.step_id]:
-                raise UsageError("plan.needs_before", step=other.name, need=new.steps[at[need]].name)
+            if positions[need] > positions[other.step_id]:
+                raise UsageError("plan.needs_before", step=other.name, need=new.steps[positions[need]].name)
     return new
 
 
@@ -322,10 +322,10 @@ def clash(paths: frozenset[str], others: frozenset[str]) -> bool:
     """Says whether two sets of paths have a file in common. A folder stands for all that lies in it."""
     if ANYTHING in paths or ANYTHING in others:
         return bool(paths and others)
-    return any(lies_in(path, place) or lies_in(place, path) for path in paths for place in others)
+    return any(lies_in(path, other_path) or lies_in(other_path, path) for path in paths for other_path in others)
 
 
 def lies_in(path: str, folder: str) -> bool:
     """Says whether a path is this folder or lies below it. Both are normalised and relative to the work folder `.`"""
-    inside = not f"{path}/".startswith("../")
-    return (folder == "." and inside) or f"{path}/".startswith(f"{folder}/")
+    is_inside = not f"{path}/".startswith("../")
+    return (folder == "." and is_inside) or f"{path}/".startswith(f"{folder}/")

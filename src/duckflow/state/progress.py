@@ -25,8 +25,8 @@ class Doing(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        began = self.task.began if self.task else self.step.began
-        return max(0.0, time.time() - began) if began else 0.0
+        start_time = self.task.began if self.task else self.step.began
+        return max(0.0, time.time() - start_time) if start_time else 0.0
 
     def line(self) -> str:
         return f"{self.step.name}: {self.task.line}" if self.task else self.step.name
@@ -79,33 +79,38 @@ def progress(state: AgentState, job: Job) -> Progress:
 
 def only_asked(state: AgentState, job: Job) -> bool:
     """Says whether the only running task still waits at the Gate. Then it has done nothing yet, and can begin again."""
-    begun = [task for step in steps_of(state, job) for task in step.tasks if task.status == "in_progress"]
-    now = state.jobs.get(job.job_id)
-    return len(begun) == 1 and now is not None and now.question is not None and now.question.gate is not None
+    begun_tasks = [task for step in steps_of(state, job) for task in step.tasks if task.status == "in_progress"]
+    current_job = state.jobs.get(job.job_id)
+    return (
+        len(begun_tasks) == 1
+        and current_job is not None
+        and current_job.question is not None
+        and current_job.question.gate is not None
+    )
 
 
 def in_the_middle(state: AgentState, job: Job) -> bool:
     """Says whether a task of the job is being carried out right now, and is not waiting for an answer."""
-    begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
-    return begun and job.status == "running" and job.question is None
+    has_begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
+    return has_begun and job.status == "running" and job.question is None
 
 
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     """Describes a job that is not over: how far it is, what it does and for how long, and what it asks."""
-    now = progress(state, job)
+    counted = progress(state, job)
     # A step finds its tasks while it runs, so nobody knows how many there will be.
-    counts = {"steps_done": now.steps_done, "steps": now.steps, "done": now.done}
+    counts = {"steps_done": counted.steps_done, "steps": counted.steps, "done": counted.done}
     key = "job.waits" if job.question else f"job.progress.{job.status}"
     yield say(key, job=job.name, elapsed=duration(max(0.0, time.time() - job.began) if job.began else 0.0), **counts)
-    for doing in now.now:
+    for doing in counted.now:
         values = {"number": doing.number, "step": doing.step.name, "elapsed": duration(doing.seconds)}
         if doing.task is None:
             yield say("job.preparing", **values)
-        elif usual := usual_seconds(state, doing.task):
-            yield say("job.now_usual", **values, task=shorten(doing.task.line, LINE), usual=duration(usual))
+        elif seconds := usual_seconds(state, doing.task):
+            yield say("job.now_usual", **values, task=shorten(doing.task.line, LINE), usual=duration(seconds))
         else:
             yield say("job.now", **values, task=shorten(doing.task.line, LINE))
-    if job.status == "running" and not now.now and now.steps_done == now.steps:
+    if job.status == "running" and not counted.now and counted.steps_done == counted.steps:
         yield say("job.reporting")
     if job.question:
         gate = job.question.gate
@@ -118,10 +123,22 @@ def usual_seconds(state: AgentState, task: Task) -> float:
     known."""
     from statistics import median
 
-    over = [past for plan in state.plans.values() for step in plan.steps for past in step.tasks if past.seconds]
-    same = [past.seconds for past in over if past.line == task.line]
-    alike = [past.seconds for past in over if past.operation == task.operation]
-    return median(same) if same else median(alike) if len(alike) >= ENOUGH else 0.0
+    past_tasks = [
+        past_task
+        for plan in state.plans.values()
+        for step in plan.steps
+        for past_task in step.tasks
+        if past_task.seconds
+    ]
+    seconds_of_task = [past_task.seconds for past_task in past_tasks if past_task.line == task.line]
+    seconds_of_operation = [past_task.seconds for past_task in past_tasks if past_task.operation == task.operation]
+    return (
+        median(seconds_of_task)
+        if seconds_of_task
+        else median(seconds_of_operation)
+        if len(seconds_of_operation) >= ENOUGH
+        else 0.0
+    )
 
 
 def duration(seconds: float) -> str:
