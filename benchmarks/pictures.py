@@ -173,7 +173,7 @@ def chat(terminal: Terminal, said: Said) -> None:
 
 def gate(terminal: Terminal, said: Said) -> None:
     terminal.enter(said["request"])
-    terminal.wait_for("5. ")
+    terminal.wait_for(" e. ")
 
 
 def duck_call(terminal: Terminal, said: Said) -> None:
@@ -271,15 +271,10 @@ def movie(terminal: Terminal, said: Said) -> list[Frame]:
     typed(said["yes_please"])
     terminal.wait_for("0/3")
     seen.append(frame(terminal, 1.5))
-    terminal.wait_for(f"5. {said['yes']}")
+    terminal.wait_for("4. ")
     time.sleep(1.0)
     terminal.read(0.5)
     seen.append(frame(terminal, 4.0))
-    typed("1")
-    terminal.wait_until(lambda screen: screen.count(f"5. {said['yes']}") == 2)
-    time.sleep(1.0)
-    terminal.read(0.5)
-    seen.append(frame(terminal, 2.0))
     typed("1")
     terminal.wait_for("1/3")
     terminal.read(1.0)
@@ -288,7 +283,7 @@ def movie(terminal: Terminal, said: Said) -> list[Frame]:
     terminal.read(1.5)
     seen.append(frame(terminal, 3.0))
     typed(said["look"])
-    terminal.wait_until(lambda screen: screen.count("4. ") == 3)
+    terminal.wait_until(lambda screen: screen.count("4. ") == 2)
     terminal.read(0.5)
     seen.append(frame(terminal, 5.0))
     return seen
