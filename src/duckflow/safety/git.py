@@ -106,7 +106,7 @@ class Git:
         return "\n".join(map(_readable_part, FILES.split(result.output.removesuffix("\n"))))
 
     async def changed(self, *commits: str, within: Iterable[str] = ()) -> tuple[str, ...]:
-        """Returns the names of the files in such a diff that match these pathspecs."""
+        """Returns the names of the files that differ between the commits and match the pathspecs in `within`."""
         return await self.names("diff", "--name-only", "-z", *WHOLE_DIFF, values=[*commits, "--", *within])
 
     async def commit_of(self, name: str) -> str:

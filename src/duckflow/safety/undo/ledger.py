@@ -294,7 +294,7 @@ class Window(NamedTuple):
 
 
 class UndoLedger:
-    """The tables of work and windows."""
+    """The database tables of undo: what each turn or job changed, and the commands that are running."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -145,7 +145,7 @@ def _compare(move: Change, content: Content) -> TextDiff:
 
 
 def _renamed(moves: Sequence[Change]) -> dict[str, str]:
-    """Returns both ends of files that only get another name, each with the other end."""
+    """Returns the old and the new names of renamed files, each name with the other one."""
     removed_files = {
         move.before.content: move.path
         for move in moves
