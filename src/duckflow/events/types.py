@@ -169,7 +169,7 @@ class TurnUndone(Event):
     back: bool
     changed: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
-    """Those of the files that no work of the session changes any more."""
+    """The files that no work of the session changes any more."""
 
 
 class ContextPruned(Event):

@@ -1,4 +1,4 @@
-"""Who carries out an attempt: it is queued, or running under the claim of one worker.
+"""The records of who carries out an attempt: it is queued, or running under the claim of one worker.
 
 A worker takes a queued attempt by writing a new claim into its row, and only the holder of the claim may change the
 attempt. When a worker is dead, its attempts are put back into the queue and lose their claims, so that all its later

@@ -70,7 +70,7 @@ class Pattern(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a choice of a Duck Call does. The turn carries it out, and puts the resolution's text into the
+    """The effect of a choice of a Duck Call. The turn carries it out, and puts the resolution's text into the
     next prompt."""
 
     STOP = "stop"
