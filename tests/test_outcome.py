@@ -5,8 +5,8 @@ from typing import get_args
 import pytest
 
 from duckflow import errors
+from duckflow.errors import OUTCOMES, Outcome, ended_well, exit_code_of
 from duckflow.i18n.words import catalogue
-from duckflow.outcome import OUTCOMES, Outcome, ended_well, exit_code_of
 
 
 def test_every_outcome_has_a_meaning_and_an_exit_code() -> None:

@@ -1,33 +1,32 @@
 """Permission for calls to a model that many processes share: another process grants each call, over a socket.
 
-A connection stands for one call. The caller sends `CallWanted` as a line and gets a line: empty if it may call, else
-the phrase that says why it may not. After the reply it sends `CallUsed`. If a connection closes without that, the call
-counts as having used what was wanted.
+A connection stands for one call. The caller sends `CallWanted` as a line and gets a line: empty if the call is granted,
+else the phrase with the reason why not. After the model's reply the caller sends `CallUsed`. If a connection closes
+without `CallUsed`, the wanted amount counts as used.
 """
 
 import asyncio
 import contextlib
 
 from duckflow.errors import BudgetSpent
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import FrozenData, Phrase
 
 ADDRESS = "DUCKFLOW_ALLOWANCE"
-"""The variable that names the socket. Without it every call may be made."""
+"""The environment variable that holds the socket's path. Without it every call may be made."""
 LIKELY_REPLY = 4096
-"""Tokens of a reply that has no limit of its own."""
+"""The assumed tokens of a reply that has no limit."""
 
 
 class CallWanted(FrozenData):
-    """A call that somebody wants to make."""
+    """A call to a model that a process asks permission for."""
 
     model: str
     prompt: int
     """The approximate tokens of the prompt."""
     reply: int = LIKELY_REPLY
-    """The most tokens of the reply, as far as is known."""
+    """The most tokens that the reply can have, as far as is known."""
     dollars: float | None = 0.0
-    """The least cost; None if no price is known."""
+    """The least cost of the call; None if no price is known."""
 
     @property
     def tokens(self) -> int:
@@ -42,14 +41,14 @@ class CallUsed(FrozenData):
 
 
 class CallPermit:
-    """Asks at this address before one call, and tells what it has used."""
+    """Asks at an address for permission for one call, and reports the call's usage."""
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, wanted: CallWanted) -> None:
-        """Waits until the call may be made. Raises BudgetSpent if it may not. A second call must be asked for, too."""
+        """Waits until the call may be made. Raises BudgetSpent if it may not. Each call needs a permit of its own."""
         await self.aclose()
         try:
             reader, self._writer = await asyncio.open_unix_connection(self._address)

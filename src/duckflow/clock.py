@@ -17,7 +17,7 @@ class PausableTimeout:
         self._left: float | None = None
         self._since = 0.0
         self.stood = 0.0
-        """Seconds in which it stood still."""
+        """Seconds in which the time limit stood still."""
 
     @property
     def stands_still(self) -> bool:
@@ -30,7 +30,7 @@ class PausableTimeout:
         self._since = time.monotonic()
         end = self._timeout.when()
         if end is not None and not self._timeout.expired():
-            # The limited work may have ended meanwhile, for another reason than its time.
+            # The limited work may have ended meanwhile, for a reason other than the time limit.
             with suppress(RuntimeError):
                 self._timeout.reschedule(None)
                 self._left = end - asyncio.get_running_loop().time()
@@ -54,7 +54,7 @@ class PausableTimeout:
             self.release()
 
     def left(self) -> float:
-        """Returns the seconds that are left; 0 if it is over, or if there is no limit."""
+        """Returns the seconds that are left; 0 if the time is over or there is no limit."""
         if self._left is not None:
             return self._left
         end = self._timeout.when()
@@ -62,21 +62,21 @@ class PausableTimeout:
 
 
 class Pausable(Protocol):
-    """A command, or another thing that runs on its own."""
+    """A command, or another program that runs by itself."""
 
     async def stop(self) -> bool:
-        """Stops it, and says whether it has really stopped."""
+        """Stops the program, and says whether it has really stopped."""
         ...
 
     def go_on(self) -> None: ...
 
     async def end(self) -> bool:
-        """Ends it, and says whether it is really gone."""
+        """Ends the program, and says whether it is really gone."""
         ...
 
 
 class PauseControl:
-    """Pauses every command that was added to it. A command that is added during a pause is stopped at once."""
+    """Pauses all commands that were added. A command that is added during a pause is stopped at once."""
 
     def __init__(self) -> None:
         self._commands: set[Pausable] = set()
@@ -104,14 +104,14 @@ class PauseControl:
             timeout.release()
 
     async def all_stopped(self) -> bool:
-        """Says whether every command that should have stopped has stopped."""
+        """Says whether every command that should stop has stopped."""
         return all(await asyncio.gather(*self._stopping))
 
     async def wait_while_paused(self) -> None:
         await self._running.wait()
 
     async def end_commands(self) -> bool:
-        """Ends every command, and says whether all are gone."""
+        """Ends all commands, and says whether all are gone."""
         return all(await asyncio.gather(*(command.end() for command in self._commands)))
 
     def add(self, command: Pausable) -> None:
@@ -124,7 +124,7 @@ class PauseControl:
 
     @contextmanager
     def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
-        """While the context is open, the time limit stands still during a pause."""
+        """Makes the time limit stand still during a pause, while the context is open."""
         pausable_timeout = PausableTimeout(timeout)
         self._timeouts.add(pausable_timeout)
         if not self._running.is_set():

@@ -4,29 +4,66 @@ DuckflowError                  has a phrase for people (`key`, `values`) and an 
 ├── UsageError                 the command line or a setting makes no sense            (exit 2)
 ├── ModelError                 a model could not be used                               (exit 1)
 │   ├── ProviderUnreachable    no answer: network, time-out, server down               (exit 5)
-│   ├── ProviderRefused        it answered no: bad key, unknown model, quota, content  (exit 5)
+│   ├── ProviderRefused        the server refused: key, unknown model, quota, content  (exit 5)
 │   ├── ContextTooLong         the request does not fit the model's window
-│   ├── ToolsRefused           it takes no tools: it is asked for JSON instead
-│   ├── PicturesRefused        it cannot see, or not this picture
+│   ├── ToolsRefused           the model takes no tools and is asked for JSON instead
+│   ├── PicturesRefused        the model cannot see pictures, or not this one
 │   └── ReplyUnusable          a reply that stayed unreadable; `correction` is for the model
 ├── ToolError                  an action could not be done; `for_model` says why
 │   └── PathRefused            the path leaves the work folder or is not a plain file
 ├── JournalError               the session's journal cannot be read or written
 │   ├── JournalInUse           another process has it open
-│   └── JournalDamaged         what is in it cannot be read; what comes before can be saved
-├── LeaseLost                  a worker of a fleet counts as dead; others go on with what it did
+│   └── JournalDamaged         a part of it cannot be read; undamaged events can be saved
+├── LeaseLost                  a worker of a fleet counts as dead; others continue its work
 └── BudgetSpent                the allowed money or tokens are used up                 (exit 6)
 
 People never see a traceback: every error ends as one phrase in their language.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Literal, NamedTuple
 
-from duckflow.outcome import Outcome, exit_code_of
+Outcome = Literal[
+    "done", "pending_user", "deferred", "exit",
+    "failed", "usage", "provider", "unproven",
+    "interrupted", "gate", "pacemaker", "budget",
+]  # fmt: skip
+
+
+class OutcomeMeaning(NamedTuple):
+    """The meaning of an outcome. `kind` is `stopped` if somebody or a limit has ended the work, and `failed` if the
+    work could not be done. `key` finds the words for people; `exit_code` is for shells."""
+
+    kind: Literal["well", "stopped", "failed"]
+    exit_code: int
+    key: str
+
+
+OUTCOMES: dict[Outcome, OutcomeMeaning] = {
+    "done": OutcomeMeaning("well", 0, "outcome.done"),
+    "pending_user": OutcomeMeaning("well", 7, "outcome.pending_user"),
+    "deferred": OutcomeMeaning("well", 0, "outcome.deferred"),
+    "exit": OutcomeMeaning("well", 0, "outcome.exit"),
+    "failed": OutcomeMeaning("failed", 1, "outcome.failed"),
+    "usage": OutcomeMeaning("failed", 2, "outcome.usage"),
+    "gate": OutcomeMeaning("stopped", 3, "outcome.gate"),
+    "pacemaker": OutcomeMeaning("stopped", 4, "outcome.pacemaker"),
+    "provider": OutcomeMeaning("failed", 5, "outcome.provider"),
+    "budget": OutcomeMeaning("stopped", 6, "outcome.budget"),
+    "unproven": OutcomeMeaning("failed", 8, "outcome.unproven"),
+    "interrupted": OutcomeMeaning("stopped", 130, "outcome.interrupted"),
+}
+
+
+def ended_well(outcome: Outcome) -> bool:
+    return OUTCOMES[outcome].kind == "well"
+
+
+def exit_code_of(outcome: Outcome) -> int:
+    return OUTCOMES[outcome].exit_code
 
 
 class DuckflowError(Exception):
-    """Base of everything Duckflow raises on purpose. `outcome` is how a turn ends that the error breaks off."""
+    """Base of the errors that Duckflow raises on purpose. `outcome` is the outcome of a turn that the error ends."""
 
     outcome: ClassVar[Outcome] = "failed"
 
@@ -69,7 +106,7 @@ class PicturesRefused(ModelError):
 
 
 class ReplyUnusable(ModelError):
-    """A reply that is no Decision. `correction` is what the model is told."""
+    """The model's reply is no Decision. `correction` is the message to the model."""
 
     def __init__(self, correction: str, key: str = "model.unusable") -> None:
         self.correction = correction
@@ -77,7 +114,7 @@ class ReplyUnusable(ModelError):
 
 
 class ToolError(DuckflowError):
-    """An action that could not be done. `for_model` says why, and what to do instead."""
+    """An action could not be done. `for_model` tells the model why, and what to do instead."""
 
     def __init__(self, for_model: str, key: str = "tool.failed", **values: str | int | float) -> None:
         self.for_model = for_model

@@ -7,11 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from duckflow.events.apply import apply
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.state.action import Action, Decision
-from duckflow.state.data import shorten
-from duckflow.state.five import FiveItems, StateDelta
+from duckflow.state.agent import AgentState, Job, SubAgent
+from duckflow.state.data import say, shorten
+from duckflow.state.phase import FiveItems, StateDelta, Vitals
 from duckflow.state.plan import Plan, Step, Task
-from duckflow.state.vitals import Vitals
+from duckflow.state.question import Answer, Question
 
 DECISION: dict[str, Any] = {
     "rationale": "r",
@@ -90,3 +93,22 @@ def test_ids_begin_with_what_they_identify() -> None:
     assert plan.plan_id.startswith("plan_") and len(plan.plan_id) == len("plan_") + 8
     assert plan.steps[0].step_id.startswith("step_")
     assert Task(operation="response").task_id.startswith("task_")
+
+
+@pytest.mark.parametrize("asker", ["job", "agent"])
+def test_the_time_in_which_the_user_is_waited_for_is_no_work(asker: str) -> None:
+    state = AgentState(session_id="s")
+    job = Job(job_id="worker", name="n", plan_id="p", began=1000.0)
+    agent = SubAgent(agent_id="worker", kind="work", task="t", began=1000.0)
+    if asker == "job":
+        state.jobs["worker"] = job
+    else:
+        state.agents["worker"] = agent
+    question = Question(kind="choice", title=say("commit.title"), job="worker", on_record=True)
+    apply(state, QuestionAsked(question=question, at=1010.0))
+    working = job if asker == "job" else agent
+    assert working.took() == 10.0, "the clock stands still while the question is open"
+    apply(
+        state, QuestionClosed(question_id=question.question_id, answer=Answer(choice="yes"), on_record=True, at=1100.0)
+    )
+    assert working.began == 1090.0 and working.question is None

@@ -25,6 +25,7 @@ from duckflow.state.plan import (
     without,
 )
 from duckflow.tools.plan.criterion import named_in
+from duckflow.tools.plan.step_context import files_of
 
 
 def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:
@@ -66,6 +67,13 @@ def test_steps_start_only_after_what_they_depend_on() -> None:
     everything = ["a", "b", "c", "d"]
     assert names(startable(whole, everything)) == ["b", "d"]
     assert names(startable(whole, ["c", "d"], busy=["d"])) == []
+
+
+def test_the_files_of_a_step_are_also_those_of_the_two_steps_before_it() -> None:
+    first, second, third = step("a", files=("a.py",)), step("b", "a", files=("b.py",)), step("c", "b")
+    for task in first.tasks + second.tasks:
+        task.status, task.makes = "completed", task.touches
+    assert files_of(plan(third, first, second, step("d", files=("d.py",))), third) == ["a.py", "b.py"]
 
 
 def test_two_steps_clash_when_they_may_change_the_same_file() -> None:
@@ -122,6 +130,10 @@ def test_impossible_changes_say_why(change: Callable[..., Plan], arguments: tupl
         ("pytest -q passes", ["pytest -q"]),
         ("pytest -k stats -x is green", ["pytest -k stats -x"]),
         ("mypy -p shop exits with 0", ["mypy -p shop"]),
+        ("command: python -m pytest -q tests -k 'a or b' ends with 0", ["python -m pytest -q tests -k 'a or b'"]),
+        ('pytest -m "not slow" passes', ['pytest -m "not slow"']),
+        ("python -m unittest discover -s t -p 'test_*.py'", ["python -m unittest discover -s t -p 'test_*.py'"]),
+        ("pytest with -x passes", ["pytest"]),
         ("python cli.py -n 5 prints 5", ["python cli.py -n 5"]),
         ("`python -m pytest -q` passes; pytest -q is green", ["python -m pytest -q"]),
         ("python game.py --help prints the rules.", ["python game.py --help"]),

@@ -1,4 +1,5 @@
-"""Applies each event to the state. It changes nothing else, and only the session calls it."""
+"""Applies each event to a state, and changes nothing else. Only the session applies events to its own state; others
+apply them to copies (replays, mirrors, exports)."""
 
 from collections.abc import Sequence
 
@@ -22,16 +23,15 @@ from duckflow.state.agent import (
     HISTORY_LIMIT,
     MARKS_LIMIT,
     PLAN,
+    RECEIPTS_LIMIT,
     REFS_LIMIT,
     AgentState,
     kind_of_ref,
 )
 from duckflow.state.checks import with_run
-from duckflow.state.context import RECEIPTS_LIMIT
 from duckflow.state.data import shorten
-from duckflow.state.five import FiveItems
 from duckflow.state.message import Usage
-from duckflow.state.phase import Phase, Status, Transition
+from duckflow.state.phase import FiveItems, Phase, Status, Transition
 from duckflow.state.plan import Plan
 from duckflow.state.question import Question
 
@@ -50,7 +50,7 @@ def is_past(state: AgentState, now: float) -> bool:
 
 
 def begin_anew(state: AgentState) -> None:
-    """Clears the old goal for a new request that has nothing to do with it. The user's constraints stay."""
+    """Clears the old goal, because it was reached or refused, or is too old. The user's constraints stay."""
     state.last_delta = ""
     if state.plan is None or not state.plan.under_way:
         _change(state, goal="", why_now="", plan_brief=[], open_questions=[])
@@ -65,7 +65,7 @@ def hear(state: AgentState, constraints: Sequence[str]) -> None:
 
 
 def answered(state: AgentState) -> None:
-    """Closes the question that was asked in words."""
+    """Closes the question that the model asked in a text."""
     state.five.open_questions = [question for question in state.five.open_questions if question != state.asked]
     state.asked = ""
 
@@ -84,7 +84,8 @@ def asked(state: AgentState, question: str) -> None:
 
 
 def follow_plan(state: AgentState, plan: Plan | None) -> None:
-    """Takes over the goal of an approved plan, and the steps that come next."""
+    """Copies the goal of an approved plan, and the names of its next steps, into the five items. Empties them when the
+    plan is over."""
     if plan is None or plan.plan_id != state.active_plan:
         if plan is not None and state.plan is None:
             state.five.plan_brief = []
@@ -121,7 +122,7 @@ DOING = 100
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
-    """Changes the state by an event. Live events change nothing."""
+    """Changes the state as the event demands. Live events change nothing."""
     if not event.journaled:
         return
     state.event_count += 1
@@ -164,9 +165,9 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.PermissionTaken():
             state.allowed = [rule for rule in state.allowed if rule != event.rule]
         case happened.QuestionAsked():
-            _open_question(state, event.question)
+            _open_question(state, event.question, event.at)
         case happened.QuestionClosed():
-            _close_question(state, event.question_id)
+            _close_question(state, event.question_id, event.at)
             state.heard |= bool(event.answer and event.answer.text)
         case happened.TurnUndone():
             _undo_changes(state, event)
@@ -251,6 +252,8 @@ def _pace(state: AgentState, event: happened.TurnBegan | happened.TurnEnded | ha
             state.pending_gate = None
             if event.outcome == "done":
                 answered(state)
+            elif event.outcome == "gate":
+                begin_anew(state)
 
 
 def _count(state: AgentState, event: happened.UsageReported) -> None:
@@ -273,7 +276,7 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
 
 
 def _note_ref(state: AgentState, new: str) -> None:
-    """Notes a reference to what is being worked on as the latest one. Only a few references of each kind are kept."""
+    """Puts a reference to the present work last in the list, which holds only a few references of each kind."""
     if new:
         same_kind_refs = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
         dropped_refs = {new, *same_kind_refs[: -REFS_LIMIT + 1]}
@@ -286,7 +289,8 @@ def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
 
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
-    """Clears the files that no other work has changed, and drops the evidence that the undo made worthless."""
+    """Takes files that no work changes any more off the list of changed files, and drops evidence that the undo made
+    worthless."""
     _drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
         _has_changed(state, path, event.turn)
@@ -309,7 +313,7 @@ def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged
     state.status = event.status
     if isinstance(event, happened.PhaseMoved):
         state.phase = event.target
-        # The model knows why it moved. It is told the reason only where the move was decided without it.
+        # The model knows the reason for its own move, so it is told only the reasons of Duckflow's moves.
         why = f" ({event.why})" if event.why and event.by == "system" else ""
         state.last_delta = shorten(f"step: {event.source} → {event.target}{why}", 200)
         state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
@@ -327,25 +331,29 @@ def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
         del state.decision_log[:-HISTORY_LIMIT]
 
 
-def _open_question(state: AgentState, question: Question) -> None:
-    """Notes an open question. A job or an agent keeps its own, so that it does not hide the conversation's."""
+def _open_question(state: AgentState, question: Question, now: float) -> None:
+    """Notes an open question. The question of a job or an agent is noted with that job or agent, so that it does not
+    hide the conversation's question."""
     if job := state.jobs.get(question.job) or state.agents.get(question.job):
-        job.question = question
+        job.question, job.asked_at = question, now
     else:
         state.pending_gate = question
 
 
-def _close_question(state: AgentState, question_id: str) -> None:
+def _close_question(state: AgentState, question_id: str, now: float) -> None:
+    """Notes that a question is answered or taken back. The time for which a job waited for the answer does not count as
+    work."""
     if state.pending_gate and state.pending_gate.question_id == question_id:
         state.pending_gate = None
     for job in (*state.jobs.values(), *state.agents.values()):
         if job.question and job.question.question_id == question_id:
-            job.question = None
+            job.began += max(0.0, now - job.asked_at) if job.asked_at else 0.0
+            job.question, job.asked_at = None, 0.0
 
 
 def _note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes a command as evidence. A change first drops the evidence that it concerns; a command that changed something
-    is still evidence of how it ended. A stored lesson changes nothing that a test could show."""
+    """Notes a command as evidence. A change first drops the evidence that it outdates. A command that changed something
+    is evidence, too. A stored lesson changes nothing that a test could show."""
     if event.result.effect != "memory":
         _drop_outdated(state, event.result.changed)
     if evidence := evidence_of(event.result):
@@ -359,7 +367,7 @@ def _drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
 
 
 def _note_check(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes the run of a check. A run that shows nothing does not replace the last run that did."""
+    """Notes the run of a check. A run that shows nothing does not replace an earlier run that showed something."""
     result = event.result
     if result.effect != "memory" and result.changed:
         stale_flag = {"outdated" if any(map(is_checked, result.changed)) else "before_edit": True}

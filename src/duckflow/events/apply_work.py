@@ -13,8 +13,7 @@ from duckflow.events.work import (
     TasksPlanned,
     WorkEvent,
 )
-from duckflow.state.agent import AgentState
-from duckflow.state.job import AGENTS_KEPT, ENDED
+from duckflow.state.agent import AGENTS_KEPT, ENDED, AgentState
 from duckflow.state.message import Message
 from duckflow.state.plan import Step
 
@@ -48,11 +47,12 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
         case JobChanged():
             if job := state.jobs.get(event.job_id):
                 if event.status == "interrupted":
-                    job.was_running, job.question = job.status == "running", None
+                    job.was_running, job.question, job.asked_at = job.status == "running", None, 0.0
                 job.status = event.status
         case JobEnded():
             if job := state.jobs.get(event.job_id):
                 job.status, job.report, job.question, job.messages = event.status, event.report, None, []
+                job.ended_at = event.at
         case AgentStarted():
             state.agents.pop(event.agent.agent_id, None)
             state.agents[event.agent.agent_id] = event.agent.model_copy(update={"began": event.at})
@@ -76,7 +76,7 @@ def change_plan(state: AgentState, event: happened.PlanChanged) -> None:
 
 
 def keep_for_job(state: AgentState, message: Message) -> None:
-    """Keeps a message for its job: only the latest ones of each step."""
+    """Stores a message in its job, which keeps only the latest messages of each step."""
     if job := state.jobs.get(message.job):
         step_messages = [earlier_message for earlier_message in job.messages if earlier_message.step == message.step]
         dropped_messages = step_messages[: max(0, len(step_messages) + 1 - MESSAGES_KEPT)]

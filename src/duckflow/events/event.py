@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import FrozenData, Phrase
 from duckflow.state.question import Answer, Question
 
 
@@ -24,7 +23,8 @@ class Event(FrozenData):
 
 
 class QuestionAsked(Event):
-    """A question is open, and nothing that it asks about has been done. Only questions with `on_record` are stored."""
+    """A question was put to the user. Nothing that it asks about has been done yet. Only questions with `on_record` are
+    stored."""
 
     kind = "question_asked"
     question: Question
@@ -35,8 +35,8 @@ class QuestionAsked(Event):
 
 
 class QuestionClosed(Event):
-    """A question was answered or given up; this follows its QuestionAsked. Without an answer, its asker was
-    interrupted. Then the event is not stored, so that the journal shows which question was waiting."""
+    """A question was answered or given up; this follows its QuestionAsked. If there is no answer, the asker was
+    interrupted. The event is then not stored, so that the journal shows which question was waiting."""
 
     kind = "question_closed"
     question_id: str
@@ -89,7 +89,7 @@ class ModeChosen(Event):
 
 
 class SessionTitled(Event):
-    """The user gave the session a name of its own."""
+    """The user gave the session a title."""
 
     kind = "session_titled"
     title: str

@@ -1,10 +1,12 @@
-"""The ports of the agent. It reaches the outside by `Emit` and `Ask`; front ends reach it by `Conversation` only.
+"""The ports of the agent. The agent reaches the outside by `Emit` and `Ask`; front ends reach the agent by
+`Conversation` only.
 
 Everything that crosses is text, plain values and numbered events, so that a front end may run in another process."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
+from duckflow.errors import Outcome
 from duckflow.events.types import Event
 from duckflow.events.views import (
     Attachment,
@@ -19,10 +21,9 @@ from duckflow.events.views import (
     UndoPort,
     Unheard,
 )
-from duckflow.outcome import Outcome
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import DiffSide, Hunk, LineComment
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
 
@@ -51,22 +52,21 @@ class CommandTable(Protocol):
     def __iter__(self) -> Iterator[CommandInfo]: ...
 
     async def knows(self, line: str) -> bool:
-        """Says whether the line begins with one of them. It also looks for custom commands that were added
-        meanwhile."""
+        """Says whether the line begins with a slash command. Custom commands that were added meanwhile count, too."""
         ...
 
     async def run(self, conversation: "InnerConversation", ask: Ask, line: str, language: str = "") -> str: ...
 
 
 class ChoicesPort(Protocol):
-    """The settings that the user may change while Duckflow runs."""
+    """The settings that the user may change while Duckflow runs, such as mode and model."""
 
     @property
     def mode(self) -> str: ...
 
     @property
     def modes(self) -> Sequence[str]:
-        """Returns the modes that can be chosen."""
+        """Returns the modes that the user can choose."""
         ...
 
     def change_mode(self, mode: str) -> None: ...
@@ -78,20 +78,20 @@ class ChoicesPort(Protocol):
     def change_language(self, language: str) -> None: ...
 
     def rename(self, title: str) -> None:
-        """Gives the session a title of the user's own."""
+        """Gives the session a title that the user has chosen."""
         ...
 
 
 class WorkPort(Protocol):
-    """The plan, its jobs, and the agents that were handed a task."""
+    """Controls the plan, its jobs, and the agents that were handed a task."""
 
     def control(self, wish: JobWish, job_id: str = "") -> None:
-        """Pauses, resumes or cancels a job. An event tells how that went."""
+        """Pauses, resumes or cancels a job. An event reports the outcome."""
         ...
 
     async def jobs_over(self, alone: bool = False) -> None:
-        """Returns when no job runs; paused jobs do not count as running. `alone`: nobody is there who could resume a
-        paused job, so it is cancelled."""
+        """Returns when no job runs; paused jobs do not count as running. `alone` means that nobody could resume a
+        paused job, so paused jobs are cancelled."""
         ...
 
     async def stop_agent(self, agent_id: str) -> None:
@@ -114,13 +114,14 @@ class ReviewPort(Protocol):
     the state: `comments`, `reviewed`, `taken_back` (docs/review.md)."""
 
     async def hunks(self, turn: int = 0, job: str = "") -> Sequence[Hunk]:
-        """Returns the changes of a turn or a job that are still there; those of the latest work where none is named."""
+        """Returns the changes of a turn or a job that are still there; if neither is named, those of the latest
+        work."""
         ...
 
     async def comment(
         self, turn: int, path: str, line: int, text: str, side: DiffSide = "new", job: str = ""
     ) -> LineComment:
-        """Keeps a comment on a line of these hunks until `send`."""
+        """Keeps a comment on a line of these changes until `send` is called."""
         ...
 
     def drop(self, comment_id: str) -> None: ...
@@ -128,7 +129,8 @@ class ReviewPort(Protocol):
     def mark(self, hunk_id: str, reviewed: bool = True) -> None: ...
 
     async def take_back(self, turn: int, path: str, hunk_id: str = "", job: str = "") -> Phrase:
-        """Takes back a hunk, or without one all changes of the file. `put_back` brings a hunk back, `/redo` a file."""
+        """Takes back a hunk, or, without a `hunk_id`, all changes of the file. The change is made again by `put_back`
+        (a hunk) or `/redo` (a file)."""
         ...
 
     async def put_back(self, hunk_id: str) -> Phrase: ...
@@ -152,17 +154,17 @@ class SessionsPort(Protocol):
 
 class Conversation(Protocol):
     """One conversation on one session, as every front end sees it, in this process or over a socket. Properties are
-    known at once, actions can be awaited, and what cannot be done raises a DuckflowError."""
+    known at once, and actions can be awaited. An action that cannot be done raises a DuckflowError."""
 
     def take(self, line: str, question_id: str | None = "", language: str = "") -> Awaitable[Taken]:
         """Takes a line as people type it: the answer to the first open question, a `/command`, a `!command`, a word
         about running work, or a message. It is carried out in the background, and events tell what comes of it.
-        `question_id`: the only question that it may answer; None where the person saw no question, so that it answers
-        none. `language`: the language that a command answers in, if it is not the session's."""
+        `question_id`: the only question that the line may answer; None if the person saw no question, so that it
+        answers none. `language`: the language that a command answers in, if it is not the session's."""
         ...
 
     def reads_as(self, line: str) -> Meaning:
-        """Returns what `take` would take the line for."""
+        """Returns what the line would mean to `take`: an answer, a command or a message."""
         ...
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
@@ -171,7 +173,7 @@ class Conversation(Protocol):
         ...
 
     def queue(self, text: str) -> None:
-        """Sends a message that does not steer: it waits for the end of the running turn. Without one it is said at
+        """Sends a message that does not steer: it waits for the end of the running turn. If no turn runs, it is sent at
         once."""
         ...
 
@@ -185,8 +187,8 @@ class Conversation(Protocol):
         ...
 
     def hear(self, listener: Hear, after: int | None = None) -> Callable[[], None]:
-        """Listens to every event from now on. With a number, it first gets all stored events after it, none left out
-        and none twice. The returned function ends the listening."""
+        """Passes every event from now on to the listener. With `after`, the listener first gets all stored events after
+        that number. It gets no event twice. The returned function ends the listening."""
         ...
 
     @property
@@ -212,7 +214,7 @@ class Conversation(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Says whether a turn or a command runs that can be interrupted."""
+        """Says whether a turn or a command is running that can be interrupted."""
         ...
 
     def find_files(self, wanted: str, most: int) -> Sequence[str]:
@@ -257,7 +259,7 @@ class Conversation(Protocol):
 
 
 class InnerChoices(ChoicesPort, Protocol):
-    """The settings as slash commands see them: with the permissions that hold for longer than once."""
+    """The settings as slash commands see them: with the permissions for later actions."""
 
     @property
     def budget_usd(self) -> float:
@@ -271,11 +273,11 @@ class InnerChoices(ChoicesPort, Protocol):
         ...
 
     def add_usual(self, number: int) -> Phrase:
-        """Makes one of the actions of `usual` a lasting rule, by its number."""
+        """Makes the action with this number in `usual` a lasting rule."""
         ...
 
     def remove_permission(self, number: int) -> Phrase:
-        """Removes a permission by its number in the list, and returns it."""
+        """Removes the permission with this number in the list of permissions, and returns it."""
         ...
 
 
@@ -293,26 +295,26 @@ class InnerWork(WorkPort, Protocol):
 
 
 class InnerSessions(SessionsPort, Protocol):
-    """The sessions as slash commands see them: with the list of the others, and ways to go there."""
+    """The sessions as slash commands see them: with the list of the other sessions, and ways to switch to them."""
 
     def all(self) -> Sequence[SessionSummary]: ...
 
     def switch(self, wanted: str) -> None:
-        """Leaves for the session with this number in the list, or with an id that begins like this."""
+        """Leaves this session for the one with this number in the list, or with an id that begins with this text."""
         ...
 
     def fork(self) -> None:
-        """Leaves for a branch of this session."""
+        """Leaves this session for a new branch of it."""
         ...
 
     def new(self) -> None:
-        """Leaves for a new session."""
+        """Leaves this session for a new one."""
         ...
 
 
 class InnerConversation(Conversation, Protocol):
-    """A conversation as slash commands see it. They run in its own process, so it offers things that no socket
-    carries."""
+    """A conversation as slash commands see it. Slash commands run in the conversation's own process, so they can use
+    things that cannot be sent over a socket."""
 
     async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
         """Sends a message. `wish` holds the user's own words in the text, where a custom command has written the
@@ -320,7 +322,7 @@ class InnerConversation(Conversation, Protocol):
         ...
 
     def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Returns the stored events with their numbers."""
+        """Returns the stored events after the number `after`, each with its own number."""
         ...
 
     def health(self) -> tuple[Phrase, ...]: ...

@@ -7,9 +7,8 @@ from typing import Literal
 
 from duckflow.events.event import Event
 from duckflow.events.views import Unheard
-from duckflow.state.changes import Hunk, LineComment
-from duckflow.state.finding import ReviewFinding
-from duckflow.state.phrase import Phrase
+from duckflow.state.changes import Hunk, LineComment, ReviewFinding
+from duckflow.state.data import Phrase
 from duckflow.state.question import Question
 
 
@@ -27,7 +26,7 @@ class LineCommented(ReviewEvent):
 
 
 class CommentsLeft(ReviewEvent):
-    """Comments no longer wait: they were sent with a message, or dropped."""
+    """Some comments no longer wait: they were sent with a message, or dropped."""
 
     kind = "comments_left"
     comment_ids: tuple[str, ...]
@@ -43,7 +42,7 @@ class HunkMarked(ReviewEvent):
 
 
 class HunkMoved(ReviewEvent):
-    """A hunk was taken back, or put in again."""
+    """A hunk was taken back, or put into the file again."""
 
     kind = "hunk_moved"
     hunk: Hunk
@@ -81,7 +80,7 @@ class AskedBack(Event):
 
 
 class LineOffered(Event):
-    """A line for the user to change and send again."""
+    """The user is offered a line to change and send again."""
 
     live = True
     kind = "line_offered"
@@ -108,7 +107,8 @@ class CommandFinished(Event):
 
 
 class NowChanged(Event):
-    """The present activity changed, and no other event tells it. Its fields have the names of the port's properties."""
+    """The present activity has changed, and no other event reports it. The fields are named like the properties of
+    `Conversation`."""
 
     live = True
     kind = "now_changed"

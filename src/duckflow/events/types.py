@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from duckflow.errors import Outcome
 from duckflow.events.event import (
     Event,
     JournalSalvaged,
@@ -41,16 +42,13 @@ from duckflow.events.work import (
     TaskChanged,
     TasksPlanned,
 )
-from duckflow.outcome import Outcome
 from duckflow.state.action import Action, ActionResult, Decision, Effect, StepKind
+from duckflow.state.agent import PastSummary, Receipt
 from duckflow.state.checks import Proof
-from duckflow.state.context import PastSummary, Receipt
-from duckflow.state.five import StateDelta
+from duckflow.state.data import Phrase
 from duckflow.state.message import Message, Usage
-from duckflow.state.phase import Phase, Review, Status
-from duckflow.state.phrase import Phrase
+from duckflow.state.phase import Phase, Review, Severity, StateDelta, Status, Vitals, VitalsChange
 from duckflow.state.plan import Plan
-from duckflow.state.vitals import Severity, Vitals, VitalsChange
 
 
 class TurnBegan(Event):
@@ -105,7 +103,7 @@ class DecisionMade(Event):
     decision: Decision
     doubtful: bool = False
     goal: str = ""
-    """The goal of the work that begins, if no goal was set before."""
+    """The goal of the work that begins, if no goal was set before; else empty."""
 
 
 class ReplyRejected(Event):
@@ -120,7 +118,7 @@ class ActionStarted(Event):
     kind = "action_started"
     action: Action
     doing: Phrase | None = None
-    """The line that people see while it runs; nothing for an action that only talks."""
+    """The line that people see while the action runs; None for an action that only talks."""
     effect: Effect | Literal[""] = ""
     step_kind: StepKind = "other"
     job: str = ""
@@ -133,11 +131,12 @@ class ActionFinished(Event):
     result: ActionResult
     job: str = ""
     asked: str = ""
-    """The question to the user that it ends with."""
+    """The question to the user with which the result's text ends, if it does."""
 
 
 class PermissionGiven(Event):
-    """The user gave a permission for longer than once: for this session, or always. This follows its QuestionClosed."""
+    """The user gave a permission that holds longer than for one action: for this session, or always. This follows its
+    QuestionClosed."""
 
     kind = "permission_given"
     rule: Phrase
@@ -160,7 +159,7 @@ class MessagesSetAside(Event):
 
 
 class TurnUndone(Event):
-    """A turn, a job, a step of a job, or some files were undone; or, with `back` false, the undo itself was."""
+    """A turn, a job, a step of a job, or some files were undone; with `back` false, such an undo was itself undone."""
 
     kind = "turn_undone"
     turn: int
@@ -169,11 +168,11 @@ class TurnUndone(Event):
     back: bool
     changed: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
-    """The files that no work of the session changes any more."""
+    """The files that are back as they were, because all changes of this session to them are undone."""
 
 
 class ContextPruned(Event):
-    """Messages left the context because it was nearly full. `kept` says which of the first `upto` stayed."""
+    """Messages left the context because it was nearly full. `kept` says which of the first `upto` messages stayed."""
 
     kind = "context_pruned"
     kept: tuple[int, ...]
@@ -182,7 +181,7 @@ class ContextPruned(Event):
     upto: int
     receipt: Receipt
     dropped: tuple[int, ...] = ()
-    """The numbers of the messages that left the context now."""
+    """The numbers of the messages that left the context in this pruning."""
 
 
 class PastSummarised(Event):
@@ -226,15 +225,15 @@ class StatusChanged(Event):
 
 
 class ContextReferred(Event):
-    """Earlier conversations were brought back. Each is the number of a turn of this session, or another session's
-    name."""
+    """Parts of earlier conversations were quoted again. Each is named by the number of a turn of this session, or by
+    another session's name."""
 
     kind = "context_referred"
     conversations: tuple[str, ...]
 
 
 class Reviewed(Event):
-    """The work was judged: by the model in a review, or from what the record shows."""
+    """The work was judged: by the model in a review, or by rules from the recorded results."""
 
     kind = "reviewed"
     review: Review
@@ -256,8 +255,8 @@ class PlanChanged(Event):
 
 
 class ProofTried(Event):
-    """The model called the turn's work done, and that claim was tried. It comes before TurnEnded. Where the turn goes
-    on after it, another one may follow, and the last one counts."""
+    """The model called the turn's work done, and that claim was tried. It comes before TurnEnded. If the turn goes on,
+    another ProofTried may follow, and the last one counts."""
 
     kind = "proof_tried"
     proof: Proof

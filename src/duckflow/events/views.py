@@ -1,12 +1,13 @@
 """The values that cross the port `Conversation`: plain data, and views of what lies behind it."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
+from duckflow.state.data import Phrase
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase
 from duckflow.state.question import FileImpact
 
 Meaning = Literal["nothing", "answer", "unclear", "edit", "closed", "command", "own_command", "aside", "message"]
@@ -19,11 +20,11 @@ class Attachment(NamedTuple):
     name: str
     text: str = ""
     data: str = ""
-    """A picture in base64; then there is no text."""
+    """A picture in base64. An attachment with a picture has no text."""
 
 
 class Taken(NamedTuple):
-    """The meaning that a line or an answer was taken to have, and what to tell the person who gave it.
+    """The meaning that Duckflow saw in a line or an answer, and the phrases to show to the person who typed it.
 
     `unclear`: the question is still open. `edit`: the person wants to change the question's `gate.editable` first and
     then answers with the choice `edit` and the new text. `closed`: the question is not open any more."""
@@ -42,7 +43,7 @@ class Unheard(NamedTuple):
 
 
 class SessionSummary(NamedTuple):
-    """One line of the list of sessions. `here`: it belongs to the present folder."""
+    """One line of the list of sessions. `here` means that the session belongs to the present folder."""
 
     session_id: str
     title: str
@@ -61,9 +62,10 @@ class NextSession(NamedTuple):
     journal: Path
     fork: bool = False
     new: bool = False
-    """The next session is a new one in the same folder and mode; `journal` is that of the session that is left."""
+    """True if the next session is a new one in the same folder and mode. `journal` then belongs to the session that is
+    left."""
     detached: bool = False
-    """The user leaves, and the jobs of this very session go on without a terminal."""
+    """True if the user leaves, and the jobs of this session go on without a terminal."""
     model: str = ""
     """The model that was chosen during the conversation; it stays chosen."""
 
@@ -81,73 +83,51 @@ class CommandInfo(Protocol):
     def words(self) -> tuple[str, ...]: ...
 
 
-class ContextPart(Protocol):
-    """A part of the next request with its tokens. A budget of 0 means that it has none of its own."""
+class ContextPart(NamedTuple):
+    """A part of the next request with its tokens. A budget of 0 means that the part has no budget of its own."""
+
+    name: str
+    tokens: int
+    budget: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedUndo:
+    """The preview of an undo: whose work it is, what would happen to which file, and what is not part of it.
+    `conflicts` names files in which someone else changed the same lines since. The files in `maybe_yours` may have been
+    changed by someone else while a command ran, so the user is asked about them (`nothing_else`: there are no other
+    files). `name` is the name of the job or step; a turn has none, and `wish` is the beginning of the user's
+    message."""
+
+    authors: tuple[WorkAuthor, ...]
+    name: str = ""
+    impacts: tuple[FileImpact, ...] = ()
+    diff: str = ""
+    not_covered: tuple[Phrase, ...] = ()
+    conflicts: tuple[Phrase, ...] = ()
+    maybe_yours: tuple[Phrase, ...] = ()
+    nothing_else: bool = False
+    wish: str = ""
 
     @property
-    def name(self) -> str: ...
+    def turn(self) -> int:
+        return max(author.turn for author in self.authors)
+
+
+@dataclass(frozen=True, slots=True)
+class UndoResult:
+    """The result of an undo or redo. `cleared` lists changed files that no work of the session changes any more."""
+
+    authors: tuple[WorkAuthor, ...]
+    name: str = ""
+    changed: tuple[str, ...] = ()
+    cleared: tuple[str, ...] = ()
+    conflicts: tuple[Phrase, ...] = ()
+    not_covered: tuple[Phrase, ...] = ()
 
     @property
-    def tokens(self) -> int: ...
-
-    @property
-    def budget(self) -> int: ...
-
-
-class PlannedUndo(Protocol):
-    """The changes that an undo would make."""
-
-    @property
-    def turn(self) -> int: ...
-
-    @property
-    def name(self) -> str:
-        """Returns the name of the job or step; empty for a turn."""
-        ...
-
-    @property
-    def wish(self) -> str:
-        """Returns the beginning of the turn's message."""
-        ...
-
-    @property
-    def impacts(self) -> tuple[FileImpact, ...]: ...
-
-    @property
-    def diff(self) -> str: ...
-
-    @property
-    def not_covered(self) -> tuple[Phrase, ...]: ...
-
-    @property
-    def conflicts(self) -> tuple[Phrase, ...]: ...
-
-    @property
-    def maybe_yours(self) -> tuple[Phrase, ...]: ...
-
-    @property
-    def nothing_else(self) -> bool:
-        """Says whether the undo would change nothing except what may be the user's own work."""
-        ...
-
-
-class UndoResult(Protocol):
-    """The changes that an undo has made."""
-
-    @property
-    def turn(self) -> int: ...
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def changed(self) -> tuple[str, ...]: ...
-
-    @property
-    def not_covered(self) -> tuple[Phrase, ...]: ...
-
-    @property
-    def conflicts(self) -> tuple[Phrase, ...]: ...
+    def turn(self) -> int:
+        return max(author.turn for author in self.authors)
 
 
 class UndoPort(Protocol):
@@ -162,8 +142,8 @@ class UndoPort(Protocol):
     async def preview(self, back: bool, scope: UndoScope = LATEST) -> PlannedUndo: ...
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
-        """Carries it out. With `only_own`, changes that somebody else may have made while a command ran stay as they
-        are."""
+        """Carries out the undo or redo. With `only_own`, changes that somebody else may have made while a command ran
+        stay."""
         ...
 
     def tell_left(self, preview: PlannedUndo) -> None:
@@ -172,7 +152,7 @@ class UndoPort(Protocol):
 
 
 class ForgettingPort(Protocol):
-    """Forgetting: finds what contains some words, and removes it from memory."""
+    """Finds everything in memory that contains some words, and removes it."""
 
     def holding(self, words: str) -> tuple[Phrase, ...]: ...
 

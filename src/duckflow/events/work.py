@@ -1,4 +1,4 @@
-"""Events of plans, jobs and agents. They are small, so that long plans stay cheap.
+"""Events of plans, jobs and agents. The events are small, so that long plans stay cheap.
 
 A job is JobStarted … JobEnded, with JobChanged when it is paused, goes on or was interrupted. Inside it, for every step
 that runs: TasksPlanned when it had no tasks, StepChanged to in_progress, TaskChanged for each task, StepChanged to
@@ -7,7 +7,7 @@ completed or failed.
 An agent is AgentStarted … AgentEnded. Events with its id as `job` are about its work. It may be started again."""
 
 from duckflow.events.event import Event
-from duckflow.state.job import AgentReport, Job, JobReport, JobStatus, SubAgent, SubAgentStatus
+from duckflow.state.agent import AgentReport, Job, JobReport, JobStatus, SubAgent, SubAgentStatus
 from duckflow.state.plan import StepStatus, Task, TaskStatus
 
 
@@ -44,7 +44,7 @@ class StepTold(WorkEvent):
     plan_id: str
     step_id: str
     step: str
-    """The name of the step."""
+    """The name of the step that the words are for."""
     words: str
 
 
@@ -78,7 +78,7 @@ class JobEnded(WorkEvent):
 
 
 class AgentStarted(WorkEvent):
-    """An agent was started. With the id of an agent that is over, that one goes on."""
+    """An agent was started. If its id belongs to an agent that has ended, that agent goes on."""
 
     kind = "agent_started"
     agent: SubAgent

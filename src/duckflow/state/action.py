@@ -8,16 +8,14 @@ from typing import Any, Literal, cast
 from pydantic import Field, field_validator, model_validator
 
 from duckflow.state.checks import NOT_STARTED, CheckReport
-from duckflow.state.data import FrozenData, Line100, Line200, Unit, new_id, shorten
-from duckflow.state.five import StateDelta
-from duckflow.state.phase import Phase, Rating, ReviewVerdict
-from duckflow.state.phrase import SAID, Phrase
+from duckflow.state.data import SAID, FrozenData, Line100, Line200, Phrase, Unit, new_id, shorten
+from duckflow.state.phase import Phase, Rating, ReviewVerdict, StateDelta
 from duckflow.state.picture import Picture
 
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
-"""The kinds of actions that the Pacemaker tells apart."""
+"""The kinds of actions that the Pacemaker distinguishes."""
 PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
 """Stages of planning: no open plan, a draft that waits for the user's yes, an approved plan, background jobs at work on
 it, a completed plan. `changed` means that an earlier turn has changed files."""
@@ -30,8 +28,8 @@ RECALL = "memory.recall"
 DECIDE = "decision"
 """The tool by which a model with native tool calls states the fields of its Decision."""
 CALL = "call"
-"""The tool through which such a model calls the operations that are offered only at times. The list of tools itself
-never changes, so that the endpoint's cache of the prompt stays valid."""
+"""The tool through which a model with native tool calls uses the operations that are offered only at times. The list of
+tools itself never changes, so that the endpoint's cache of the prompt stays valid."""
 LIST_FILES = "file_ops.list_files"
 READ_FILE = "file_ops.read_file"
 WRITE_FILE = "file_ops.write_file"
@@ -64,22 +62,22 @@ def first_given(names: Iterable[str], args: Mapping[str, Any]) -> str:
 
 
 class Operation(FrozenData):
-    """A tool's description of itself (tools/tool.py), for the rooms that must not import tools."""
+    """A tool's description of itself (tools/tool.py), for packages that must not import tools."""
 
     name: str
     parameters: dict[str, Any]
-    """The JSON schema of its arguments."""
+    """The JSON schema of the operation's arguments."""
     effect: Effect = "read"
     kind: StepKind = "other"
     told: dict[str, str] = Field(default_factory=dict[str, str])
     """The description for the model, by language. Only tools that are not built in have one; i18n describes the
     built-in ones."""
     more: str = ""
-    """A part of the description that is known only at run time."""
+    """A part of the description for the model that is known only at run time."""
     body: str = ""
-    """Name of the argument that is sent outside the JSON (a file's content, an edit), or nothing."""
+    """The name of the argument whose text is sent outside the JSON (a file's content, an edit), else empty."""
     says: str = ""
-    """Name of the argument that is shown to the user while it streams in, or nothing."""
+    """The name of the argument that is shown to the user while it streams in, else empty."""
     paths: tuple[str, ...] = ()
     """Names of the arguments that hold paths of files which a call may change."""
     subject: tuple[str, ...] = ()
@@ -89,7 +87,7 @@ class Operation(FrozenData):
     makes: tuple[str, ...] = ()
     """Names of those arguments in `paths` whose files will exist after the call."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """Says what the argument `path` must name: something that exists, or a file or folder that the call will make."""
+    """The argument `path` must name something that exists (`there`), or a file or folder that the call will make."""
     when: tuple[PlanMoment, ...] = ()
     """The stages of planning at which the operation is offered to the model; empty means always."""
     led: bool = False
@@ -120,7 +118,7 @@ class Operation(FrozenData):
         return tuple(str(args[name]) for name in self.paths if args.get(name))
 
     def made(self, args: Mapping[str, Any]) -> tuple[str, ...]:
-        """Returns the files that exist after a call."""
+        """Returns the files that will exist after a call, as far as its arguments tell."""
         return tuple(str(args[name]) for name in self.makes if args.get(name))
 
 
@@ -161,7 +159,7 @@ class Action(FrozenData):
 
     @property
     def why(self) -> str:
-        """Returns the model's reason, or nothing where it only repeats the operation's name."""
+        """Returns the model's reason; an empty text if the model only repeats the operation's name."""
         return "" if self.reasoning in (self.operation, wire_name(self.operation)) else self.reasoning
 
     @model_validator(mode="before")
@@ -198,11 +196,11 @@ class Decision(FrozenData):
     """Another real way to do the same, if there is one. It is shown when the user is asked."""
     state_delta: StateDelta | None = None
     rating: Rating | None = None
-    """The model's rating of the work. Only a Decision in a review has one."""
+    """The model's rating of the work; None outside of a review."""
     verdict: ReviewVerdict | None = None
     actions: list[Action]
     declared: tuple[str, ...] = ()
-    """The fields that the model stated itself. The others were computed from what it did."""
+    """The fields that the model stated itself. The others were computed from its actions."""
 
     @field_validator("step")
     @classmethod
@@ -242,7 +240,7 @@ class Decision(FrozenData):
         return [str(action.args.get("text", "")) for action in self.actions if action.operation in names]
 
     def objection(self) -> str:
-        """Returns the reason when one of the two checks says no, else nothing."""
+        """Returns the reason when one of the two checks says no, else an empty text."""
         for check in (self.goal_consistency, self.constraint_check):
             verdict, _, reason = check.partition(": ")
             if verdict.lower() == "no":
@@ -268,29 +266,29 @@ class ActionResult(FrozenData):
     changed: tuple[str, ...] = ()
     seconds: float = 0.0
     effect: Effect | Literal[""] = ""
-    """The effect of the tool that was called; nothing when there is no tool of that name."""
+    """The effect of the tool that was called; empty when there is no tool of that name."""
     kind: StepKind = "other"
     pictures: tuple[Picture, ...] = ()
     check: CheckReport | None = None
     """The report of a test run or of another check, if the action was one."""
     altered: tuple[str, ...] = ()
-    """Files that the command itself runs, that existed before, and that the work changed before the command passed."""
+    """Files that the command runs. They existed before the work, and the work changed them until the command passed."""
 
     @property
     def well(self) -> bool:
-        """Says whether the action succeeded and its work ended well, too. A command with an exit code other than 0 did
-        not end well, nor did an agent that was stopped."""
+        """Says whether the action succeeded, and the work that it started ended well, too. A command with an exit code
+        other than 0 did not end well, nor did an agent that was stopped."""
         key, code = self.for_user.key, self.for_user.values.get("code", 0)
         return self.ok and code in (0, "0") and (not key.startswith("agent.ended.") or key == "agent.ended.done")
 
     @property
     def shows(self) -> bool:
-        """Says whether the result's text tells more than that something was changed."""
+        """Says whether the result's text tells more than the fact that something was changed."""
         return not self.changed or self.effect == "run"
 
     @property
     def said(self) -> str | None:
-        """Returns the text that the user was told, if the action did nothing but talk; else nothing."""
+        """Returns the text that the user was told, if the action did nothing but talk; else None."""
         return str(self.for_user.values.get("text", "")) if self.ok and self.for_user.key == SAID else None
 
 
@@ -298,13 +296,18 @@ FAILED_CODE = "code"
 OUTPUT = 2000
 NO_OUTPUT = "(no output)"
 OTHER_OUTPUT = r"(?m)^Background \S+ has ended with exit code "
-"""The line at which a result begins to report on another command, one that ended meanwhile."""
+"""The line at which a result begins to report on another command, which ended in the background meanwhile."""
 DOCUMENTS = (".md", ".rst", ".adoc")
+DOCUMENT_NAMES = frozenset(
+    ("authors", "changelog", "changes", "contributors", "copying", "history", "licence", "license", "news", "notice")
+    + ("readme", "thanks")
+)
 
 
 def is_checked(path: str) -> bool:
     """Says whether a check could look at this file. Documents are written for people, so no check looks at them."""
-    return not path.casefold().endswith(DOCUMENTS)
+    name = path.casefold().rpartition("/")[2]
+    return not (name.endswith(DOCUMENTS) or name in DOCUMENT_NAMES)
 
 
 class Evidence(FrozenData):
@@ -333,7 +336,7 @@ class Evidence(FrozenData):
 
 
 def exit_code(result: ActionResult) -> int | None:
-    """Returns the exit code of a command, or nothing for other operations."""
+    """Returns the exit code of a command, or None for other operations."""
     code = result.for_user.values.get(FAILED_CODE)
     return int(code) if result.effect == "run" and isinstance(code, int) else None
 
@@ -344,7 +347,7 @@ def succeeded(result: ActionResult) -> bool:
 
 
 def evidence_of(result: ActionResult) -> Evidence | None:
-    """Returns what a result proves, or nothing: only a command with its exit code proves that something works."""
+    """Returns what a result proves, or None: only a command with its exit code proves that something works."""
     code = exit_code(result)
     if code is None:
         return None

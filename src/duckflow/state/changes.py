@@ -1,8 +1,8 @@
-"""The scope of an undo, the hunks of a change (found, taken back and applied again), and the user's comments on their
-lines."""
+"""The scope of an undo, the hunks of a change (how they are found, taken back and applied again), and the user's
+comments on lines; the findings of a review, and the witnesses that demonstrate them."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from pydantic import Field
@@ -42,14 +42,14 @@ class UndoScope(NamedTuple):
     turn: int = 0
     job: str = ""
     step: str = ""
-    """The step whose changes are undone: of the job in `job`, or of any job where that is empty."""
+    """The step whose changes are undone: of the job in `job`, or of any job if `job` is empty."""
     since: int = 0
     """The first turn to undo. All later turns, and jobs that began in them, are undone too."""
     paths: tuple[str, ...] = ()
     """Limits the undo to these files and folders. Where nothing else is set, the newest change of each is undone,
     whoever made it."""
     without: frozenset[str] = frozenset()
-    """Jobs that are left alone, since they still run."""
+    """Jobs whose work is not undone, since they still run."""
 
     @property
     def named(self) -> bool:
@@ -79,8 +79,8 @@ DiffSide = Literal["new", "old"]
 
 
 class DiffLine(NamedTuple):
-    """A line of a hunk with its sign (space, `-` or `+`) and its numbers before and after; 0 where it does not
-    exist."""
+    """A line of a hunk with its sign (space, `-` or `+`) and its numbers in the old and the new file; 0 where it is
+    missing."""
 
     sign: str
     text: str
@@ -182,7 +182,7 @@ class Hunk(FrozenData):
 
 
 class LineComment(FrozenData):
-    """The user's comment on one line that a turn or a job changed. It waits until it is sent with the others."""
+    """The user's comment on one line that a turn or a job changed. It waits until all comments are sent together."""
 
     comment_id: str = Field(default_factory=new_id("comment"))
     turn: int
@@ -244,7 +244,7 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
 
 
 def with_hunk(text: str, hunk: Hunk, back: bool) -> str | None:
-    """Returns the text with the hunk taken back, or applied again; nothing where its lines are no longer there."""
+    """Returns the text with the hunk taken back, or applied again; None if its lines are no longer there."""
     present_text, wanted_text = (hunk.after, hunk.before) if back else (hunk.before, hunk.after)
     lines, old_lines = split_lines(text), split_lines(present_text)
     start = (hunk.new_start if back else hunk.old_start) - 1
@@ -268,3 +268,56 @@ def split_lines(text: str) -> list[str]:
     """Splits a text into lines with their newlines; as in git, no other character ends a line."""
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + lines[-1:] * bool(lines[-1])
+
+
+FINDING = "review.finding"
+"""The operation by which a review agent reports; no other agent has it."""
+FindingSeverity = Literal["high", "medium", "low"]
+SEVERITIES: tuple[FindingSeverity, ...] = ("high", "medium", "low")
+WitnessStatus = Literal["fails", "fails_new", "fails_before_too", "passes", "broken", "not_run"]
+"""`fails`: the command fails on the change, and passes before it. `fails_new`: it fails on the change, and the code
+before it has nothing that the command could try. `broken`: the command itself did not work. `not_run`: nothing could be
+run here."""
+
+
+class Witness(FrozenData):
+    """A command, and maybe a file for it, that was run in a copy of the folder to demonstrate a finding."""
+
+    command: str
+    path: str = ""
+    text: str = ""
+    status: WitnessStatus = "not_run"
+    code: int | None = None
+    before_code: int | None = None
+    output: str = ""
+
+    @property
+    def shows(self) -> bool:
+        return self.status in ("fails", "fails_new")
+
+
+class ReviewFinding(FrozenData):
+    """Something that is wrong with a change, and the line of the changed file where it is wrong."""
+
+    path: str
+    line: int
+    severity: FindingSeverity
+    text: str
+    witness: Witness | None = None
+    agent_id: str = ""
+
+    @property
+    def shown(self) -> bool:
+        return self.witness is not None and self.witness.shows
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+def by_weight(findings: Iterable[ReviewFinding]) -> list[ReviewFinding]:
+    """Sorts findings: first the ones with a witness, then by severity and place."""
+    return sorted(
+        findings,
+        key=lambda finding: (not finding.shown, SEVERITIES.index(finding.severity), finding.path, finding.line),
+    )

@@ -1,4 +1,4 @@
-"""Checks: runs of tests, types, lint and builds. The state holds the last run of each with what it reported."""
+"""Checks: runs of tests, types, lint and builds. The state holds the last run of each check with its report."""
 
 import re
 from collections.abc import Sequence
@@ -6,10 +6,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import FrozenData, Phrase, say
 
-ProofVerdict = Literal["proven", "hollow", "unknown"]
+ProofVerdict = Literal["proven", "guards", "hollow", "unknown"]
 NAMED = 3
 
 
@@ -29,9 +28,9 @@ class Proof(FrozenData):
     red: tuple[str, ...] = ()
     """Tests that fail on the code before the change, and pass now."""
     noticing: tuple[str, ...] = ()
-    """Tests of names that are new, which fail when the new code is broken on purpose."""
+    """Tests of new names. They fail when the new code is broken on purpose."""
     guarding: tuple[str, ...] = ()
-    """Tests that pass without the change, but fail when the changed code is broken on purpose."""
+    """Tests that pass without the change, but fail when code that they run is broken on purpose."""
     hollow: tuple[str, ...] = ()
     """Tests that show nothing: they pass without the change and when the code is broken on purpose, assert nothing that
     could be false, or are copies of other tests."""
@@ -49,7 +48,9 @@ class Proof(FrozenData):
     def verdict(self) -> ProofVerdict:
         if self.hollow:
             return "hollow"
-        return "proven" if self.red or self.noticing else "unknown"
+        if self.red or self.noticing:
+            return "proven"
+        return "guards" if self.guarding and not self.untold else "unknown"
 
     @property
     def holds(self) -> bool:
@@ -57,7 +58,7 @@ class Proof(FrozenData):
         return self.verdict == "proven"
 
     def parts(self) -> tuple[Phrase, ...]:
-        """Returns the parts of the line about proof that a person is shown."""
+        """Returns the parts of the line that tells a person about the proof."""
         tests_by_kind = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
         parts = [say(f"proof.{name}", count=len(tests)) for name, tests in tests_by_kind if tests]
         if self.hollow:
@@ -79,6 +80,27 @@ def named(names: tuple[str, ...]) -> str:
     return ", ".join(short_names) + (" …" if len(names) > NAMED else "")
 
 
+TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
+TEST_FILE = re.compile(r"test_.*|.*_tests?|tests?|conftest|.*[.-](?:test|spec)|.*Tests?")
+TEST_SETTINGS = frozenset(
+    ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
+     "noxfile.py", "package.json", "Cargo.toml")
+)  # fmt: skip
+"""Files that say how tests are run. When tests are tried on older code, these files keep their present version."""
+
+
+def belongs_to_tests(path: str) -> bool:
+    """Says whether a file is a test, or lies among tests, and so is not the code under test."""
+    *folders, name = path.split("/")
+    stem = name.rpartition(".")[0] or name
+    return not TEST_FOLDERS.isdisjoint(folders) or TEST_FILE.fullmatch(stem) is not None
+
+
+def is_code(path: str) -> bool:
+    """Says whether a file belongs to the code under test."""
+    return not belongs_to_tests(path) and path.rpartition("/")[2] not in TEST_SETTINGS
+
+
 CheckKind = Literal["tests", "types", "lint", "build"]
 CHECK_KINDS: tuple[CheckKind, ...] = ("tests", "types", "lint", "build")
 ChecksState = Literal["none", "outdated", "left_out", "passing_before", "passing", "failing_before", "failing"]
@@ -90,13 +112,13 @@ COMMANDED = frozenset(
 """Programs whose first argument is a subcommand, as in `ruff check`."""
 PLACE = re.compile(r"[/.]|::")
 CHOOSES = re.compile(r"-[km]\b|--(?:deselect|ignore|lf|last-failed|sw|stepwise|pyargs|run|testNamePattern|grep)\b|-t\b")
-"""Options by which a test runner selects some of the tests."""
+"""Matches options by which a test runner selects some of the tests."""
 NOT_STARTED = (126, 127)
 """The exit codes of a shell that could not start the program."""
 
 
 class CheckReport(FrozenData):
-    """The report of one run. `check` is the command line without the options that only change what is shown."""
+    """The report of one run of a check. `check` is the command line without options that only change what is shown."""
 
     check: str
     kind: CheckKind
@@ -127,8 +149,8 @@ class CheckReport(FrozenData):
         return bool(self.failures) and len(self.failures) == self.failed
 
     def covers(self, other: "CheckReport") -> bool:
-        """Says whether this run leaves out nothing that the other one ran: its paths include all paths of the other,
-        and it has no options that the other does not have."""
+        """Says whether this run contains everything that the other run did: its paths include all paths of the other
+        run, and it has no further options."""
         own_call, others = _split_call(self.check), _split_call(other.check)
         if own_call.program != others.program or not own_call.options <= others.options:
             return False
@@ -194,7 +216,7 @@ class CheckRun(FrozenData):
     before_edit: bool = False
     """True if a document was changed after the check ran. A few tests read documents, most do not."""
     before: CheckReport | None = None
-    """The last run before the changes of its turn, where it is known."""
+    """The last run of the check before the changes of this run's turn, if it is known."""
     before_in_turn: bool = False
     """True if the run in `before` was made in the same turn."""
 
@@ -204,8 +226,8 @@ class CheckRun(FrozenData):
 
     @property
     def as_before(self) -> bool:
-        """Says whether the changes of its turn broke nothing: all that fails now failed before them. Runs without
-        counts cannot be compared, and where fewer tests ran, some may have been removed."""
+        """Says whether the changes of the run's turn broke nothing: every test that fails now failed before the
+        changes. Runs without counts cannot be compared, and where fewer tests ran, some may have been removed."""
         report, before = self.report, self.before
         if not self.after_change or before is None or before.ok is not False or report.tests < before.tests:
             return False
@@ -215,7 +237,7 @@ class CheckRun(FrozenData):
 
     @property
     def same_as_before(self) -> bool:
-        """Says whether exactly the same tests fail as before the changes of its turn."""
+        """Says whether exactly the same tests fail as before the changes of the run's turn."""
         if not self.as_before or self.before is None or self.report.failed != self.before.failed:
             return False
         is_comparable = self.report.all_named or bool(self.report.digest)
@@ -263,8 +285,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, failing ones first. A passing run is left out beside newer ones, if something
-    was changed after it or a later run of the same program failed."""
+    """Shows the latest runs in one line, failing ones first. A passing run is left out if there are newer runs, and
+    something was changed after it or a later run of its program failed."""
     latest_first, has_newer = list[CheckRun](), False
     failed_programs = set[str]()
     for run in reversed(runs):

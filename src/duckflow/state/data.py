@@ -1,11 +1,14 @@
-"""The base of all data types: pydantic settings, ids, texts of limited length, and reading of untyped data."""
+"""The base of all data types: pydantic settings, ids, texts of limited length, and reading of untyped data. A phrase
+names a sentence for the user, or a note for the model, by a key; i18n has the texts in each language."""
 
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
 from uuid import uuid4
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from duckflow.errors import DuckflowError
 
 MOST_TOKENS = 1_000_000_000
 MOST_DOLLARS = 1_000_000.0
@@ -22,7 +25,7 @@ def tables(value: Any) -> list[dict[str, Any]]:
 
 
 def text_of(table: Mapping[str, Any], *names: str) -> str:
-    """Returns the first of these entries that is a text."""
+    """Returns the first entry of the table, among these keys, that is a text."""
     return next((value for name in names if isinstance(value := table.get(name), str) and value), "")
 
 
@@ -42,7 +45,8 @@ def as_text(value: Any) -> str:
 
 
 def as_count(value: Any) -> int:
-    """Returns a number of tokens: 0 for what is not a positive number, and an upper limit for what cannot be true."""
+    """Returns a number of tokens: 0 for a value that is not a positive number, and an upper limit for an impossibly
+    large one."""
     return int(min(value, MOST_TOKENS)) if isinstance(value, int | float) and value > 0 else 0
 
 
@@ -61,7 +65,7 @@ class MutableData(BaseModel):
 
 
 class FrozenData(BaseModel):
-    """Data that never changes once it is made."""
+    """Data that cannot be changed once it is made."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -137,3 +141,52 @@ def clamp(value: float) -> float:
 
 Unit = Annotated[float, BeforeValidator(clamp)]
 """A number from 0 to 1."""
+
+
+SAID = "talk.said"
+"""The key of the phrase for a text that the model says to the user."""
+LEFT_OUT = "tool.left_out"
+"""The key of the phrase for an action that did not run because nobody was there to allow it."""
+REFUSED = "tool.refused"
+"""The key of the phrase for an action that the user refused."""
+WISHED = "tool.wished"
+"""The key of the phrase for an action that was held back because the user wants something else first."""
+CAUSE = "cause"
+
+
+class Phrase(FrozenData):
+    """A sentence for people: a key of the catalogue, or own texts by language, and the values to fill in."""
+
+    key: str
+    values: dict[str, str | int | float] = Field(default_factory=dict)
+    texts: dict[str, str] = Field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash((self.key, *self.values.items(), *self.texts.items()))
+
+    def with_cause(self, cause: str) -> "Phrase":
+        """Returns the phrase with a technical cause added. The cause is not part of the sentence, and is shown where
+        there is room for it."""
+        return self.model_copy(update={"values": {**self.values, CAUSE: cause}})
+
+    @property
+    def cause(self) -> str:
+        return str(self.values.get(CAUSE, ""))
+
+
+def say(key: str, **values: str | int | float) -> Phrase:
+    return Phrase(key=key, values=values)
+
+
+def tell(texts: Mapping[str, str], **values: str | int | float) -> Phrase:
+    """Makes a phrase with its own texts by language, which no catalogue has."""
+    return Phrase(key="", values=values, texts=dict(texts))
+
+
+def quote(text: str) -> Phrase:
+    """Makes a phrase of somebody else's words, which are not translated."""
+    return say("talk.quoted", text=text)
+
+
+def said(error: DuckflowError) -> Phrase:
+    return Phrase(key=error.key, values=dict(error.values))

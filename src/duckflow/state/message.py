@@ -1,4 +1,4 @@
-"""Messages: those of the conversation, and those of a request to a model."""
+"""Messages of the conversation, and messages of a request to a model."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -43,6 +43,8 @@ ERROR = "ERROR: "
 """The beginning of a result that reports a failure. The first line of such a result is written by Duckflow itself."""
 PAST = "past"
 """The prefix of the id of a message that replaces earlier messages. Its content may come from anyone."""
+AT_GATE = "gate"
+"""The operation of a message that tells the conversation what the user said at a Gate of a job."""
 Role = Literal["user", "assistant", "tool", "system"]
 
 
@@ -57,7 +59,7 @@ class ToolCall(FrozenData):
 
 class WireReply(FrozenData):
     """The part of a reply with tool calls that only the endpoint needs: the ids and names of the calls in order, and
-    fields that it wants back. The arguments are in the Decision; only the call of `decision` keeps its own here."""
+    fields to be sent back. The arguments are in the Decision; only those of the `decision` tool are stored here."""
 
     calls: tuple[ToolCall, ...] = ()
     extra: dict[str, Any] = Field(default_factory=dict[str, Any])
@@ -78,11 +80,11 @@ class Message(FrozenData):
     turn: int = 0
     operation: str = ""
     job: str = ""
-    """The background job it belongs to. A message of a job is not part of the conversation."""
+    """The background job that the message belongs to. A message of a job is not part of the conversation."""
     step: str = ""
     """The step of the job's plan that the message belongs to. Each step has a context of its own."""
     answers: str = ""
-    """In a result, the id of the action that it belongs to."""
+    """The id of the action whose result this message is; empty for any other message."""
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
     """True if the user said this while a turn was working on their earlier message."""
@@ -90,7 +92,7 @@ class Message(FrozenData):
 
     @property
     def whole(self) -> str:
-        """Returns its whole content as one text: the words, then each call with its arguments."""
+        """Returns the whole message as one text: the words, then each call with its arguments."""
         if self.decision is None:
             return self.text
         lines = [self.text or self.decision.rationale]
@@ -114,7 +116,7 @@ def last_request(messages: Sequence[Message]) -> str:
 
 
 def said_since(messages: Sequence[Message], operations: Sequence[str]) -> list[str]:
-    """Returns the user's messages since the model last called one of these operations; nothing where it never has."""
+    """Returns the user's messages since the model last called one of these operations; empty if it never has."""
     texts: list[str] = []
     for message in reversed(messages):
         if message.decision and any(action.operation in operations for action in message.decision.actions):
@@ -133,8 +135,8 @@ class ToolSpec(NamedTuple):
 
 
 class PromptMessage(NamedTuple):
-    """One message of a request, with its speaker. Endpoints want user and assistant to take turns. Only for a model
-    with native tools there are `calls` of the assistant, and messages of the role tool that answer one."""
+    """One message of a request, with its speaker. Endpoints want user and assistant to take turns. Only requests to a
+    model with native tools contain `calls` of the assistant, and messages of the role `tool` that answer a call."""
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
@@ -146,5 +148,5 @@ class PromptMessage(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """Returns its whole content as one text."""
+        """Returns the whole message as one text."""
         return "\n".join((self.text, *(f"{call.name} {call.arguments}" for call in self.calls)))

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """How much may be done without asking: from asking before every change to asking only before what is dangerous."""
+    """How much Duckflow does without asking: from asking before every change to asking only before dangerous ones."""
 
     ASK = "ask"
     AUTO_EDIT = "auto-edit"

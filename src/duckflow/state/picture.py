@@ -11,13 +11,13 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 PIXELS_PER_TOKEN = 750
 MB = 1_000_000
 LEAST_TOKENS, MOST_TOKENS = 85, 1600
-"""The limits of a picture's cost. Models scale pictures themselves, so a large one costs no more than this."""
+"""The limits of a picture's tokens. Models scale pictures themselves, so a large one costs no more than this."""
 # The markers of the JPEG segments that hold the size.
 FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 
 class Picture(FrozenData):
-    """A picture that came with a message. Its bytes are kept beside the journal, under its digest."""
+    """A picture that came with a message. Its bytes are stored beside the journal, in a file named by their digest."""
 
     digest: str
     name: str
@@ -28,7 +28,7 @@ class Picture(FrozenData):
 
     @property
     def tokens(self) -> int:
-        """Returns about how many tokens it takes in a request."""
+        """Returns about how many tokens the picture takes in a request."""
         return min(MOST_TOKENS, max(LEAST_TOKENS, math.ceil(self.width * self.height / PIXELS_PER_TOKEN)))
 
     def describe(self) -> str:
@@ -47,7 +47,7 @@ def looks_like_picture(name: str) -> bool:
 
 
 def read_header(data: bytes) -> tuple[MediaType, int, int] | None:
-    """Returns type, width and height, or nothing if the data is none of the four kinds."""
+    """Returns type, width and height; None if the data is none of the four known types of pictures."""
     try:
         if data.startswith(b"\x89PNG\r\n\x1a\n") and data[12:16] == b"IHDR":
             return _sized("image/png", *struct.unpack(">II", data[16:24]))

@@ -29,7 +29,7 @@ class Task(MutableData):
     touches: tuple[str, ...] = ()
     """The files that the task may change. Empty means any file, unless the task only reads."""
     makes: tuple[str, ...] = ()
-    """The files that exist after the task."""
+    """The files that will exist after the task."""
     subject: str = ""
     """Name of the argument that says what the task is about."""
     action_id: str = ""
@@ -37,7 +37,7 @@ class Task(MutableData):
 
     @property
     def line(self) -> str:
-        """Returns the task in a few words."""
+        """Returns a short description of the task."""
         return f"{self.operation} {self.args.get(self.subject, '')}".strip()
 
     @classmethod
@@ -69,11 +69,12 @@ class Step(MutableData):
     """The criterion: what shows that the step is done."""
     depends_on: list[str] = Field(default_factory=list[str])
     evidence: str = ""
-    """The recorded result that shows that it is completed. A step completed without one is unverified."""
+    """The recorded result that shows that the step is completed. A step completed without such a result is
+    unverified."""
     lacking: str = ""
     """The part of the criterion that no result has shown. Steps that depend on this one wait until it is empty."""
     found: str = ""
-    """The last message of the agent that carried it out."""
+    """The last message of the agent that carried out the step."""
     said: list[str] = Field(default_factory=list[str])
     """The user's words to the step while it was carried out, word for word."""
     answered: int = 0
@@ -93,7 +94,7 @@ class Step(MutableData):
 
     @property
     def open_words(self) -> list[str]:
-        """Returns the user's words to it since it was last completed."""
+        """Returns the user's words to the step since it was last completed."""
         return self.said[self.answered :]
 
     @property
@@ -102,7 +103,7 @@ class Step(MutableData):
 
     @property
     def settled(self) -> bool:
-        """Says whether the step is completed and shown, so that the steps that depend on it may start."""
+        """Says whether the step is completed and a result shows that, so that the steps that depend on it may start."""
         return self.status == "completed" and not self.lacking
 
     def reopen(self) -> None:
@@ -127,7 +128,7 @@ class Plan(MutableData):
     steps: list[Step] = Field(default_factory=list[Step])
     checks: tuple[str, ...] = ()
     """Commands that the plan's criteria name as checks. They are shown with the draft, and the user's yes to the plan
-    allows them, inside the sandbox. Later changes of the plan add none."""
+    allows them, inside the sandbox. Later changes of the plan add no commands to this list."""
     ended: bool = False
     """True if the plan was completed once. Permissions that were given until its end stay withdrawn, even when a step
     is opened again."""
@@ -138,11 +139,11 @@ class Plan(MutableData):
 
     @property
     def under_way(self) -> bool:
-        """Says whether it is approved and not over."""
+        """Says whether the plan is approved and has not ended."""
         return self.status in ("approved", "in_progress")
 
     def fingerprint(self) -> str:
-        """Returns a text that differs whenever anything in the plan does: a yes counts only for what was shown."""
+        """Returns a text that differs whenever the plan differs at all: a yes counts only for the plan as shown."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def done(self) -> int:
@@ -152,7 +153,7 @@ class Plan(MutableData):
         return next((step for step in self.steps if step.status == "in_progress"), None)
 
     def outline(self) -> dict[str, Any]:
-        """Returns the plan and the state of its steps, for programs."""
+        """Returns the plan and the state of its steps as plain data, for programs."""
         steps = [
             {"name": step.name, "status": step.status, "evidence": step.evidence, "unverified": step.unverified}
             for step in self.steps
@@ -165,7 +166,7 @@ class Plan(MutableData):
         return " ".join((self.name, self.goal, *self.checks, *(step.text for step in self.steps)))
 
     def names(self, subject: str) -> bool:
-        """Says whether its goal or one of its steps may name this file or program, with or without a suffix."""
+        """Says whether the plan's goal or one of its steps may name this file or program, with or without a suffix."""
         return subject.rpartition("/")[2].partition(".")[0].casefold() in self.told.casefold()
 
     def copied(self) -> "Plan":
@@ -181,7 +182,7 @@ class Plan(MutableData):
         return None
 
     def next_step(self) -> Step | None:
-        """Returns the step in progress, else the first that may start."""
+        """Returns the step that is in progress, else the first step that may start."""
         settled = {step.step_id for step in self.steps if step.settled}
         open_steps = (s for s in self.steps if not s.settled and settled.issuperset(s.depends_on))
         return self.current() or next(open_steps, None)
@@ -202,8 +203,8 @@ def dependency_problems(steps: Sequence[Step]) -> list[str]:
 
 
 def circular(steps: Sequence[Step]) -> list[str]:
-    """Returns the names of the steps that form or wait for a circle, in order. Empty when every step can start some
-    day."""
+    """Returns the names of the steps that wait for each other in a circle, or for such steps. Empty when every step can
+    start some day."""
     known_ids = {step.step_id for step in steps}
     waiting = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
     while free_ids := [step_id for step_id, needs in waiting.items() if not needs]:
@@ -218,50 +219,50 @@ def renamed(plan: Plan, wanted: str, name: str) -> Plan:
     """Returns the plan with another name for a step, or for the plan itself when the step is `0`."""
     if not name.strip():
         raise UsageError("plan.edit_usage")
-    new = plan.copied()
+    new_plan = plan.copied()
     if wanted == "0":
-        new.name = name.strip()
+        new_plan.name = name.strip()
     else:
-        _step(new, wanted).name = name.strip()
-    return new
+        _step(new_plan, wanted).name = name.strip()
+    return new_plan
 
 
 def moved(plan: Plan, wanted: str, place: str) -> Plan:
     """Returns the plan with a step at another place. A step never stands before one it depends on."""
-    new = plan.copied()
-    step = _step(new, wanted)
-    if not place.isdecimal() or not 1 <= int(place) <= len(new.steps):
-        raise UsageError("plan.no_place", place=place, steps=len(new.steps))
-    new.steps.remove(step)
-    new.steps.insert(int(place) - 1, step)
-    positions = {other.step_id: number for number, other in enumerate(new.steps)}
-    for other in new.steps:
+    new_plan = plan.copied()
+    step = _step(new_plan, wanted)
+    if not place.isdecimal() or not 1 <= int(place) <= len(new_plan.steps):
+        raise UsageError("plan.no_place", place=place, steps=len(new_plan.steps))
+    new_plan.steps.remove(step)
+    new_plan.steps.insert(int(place) - 1, step)
+    positions = {other.step_id: number for number, other in enumerate(new_plan.steps)}
+    for other in new_plan.steps:
         for need in other.depends_on:
             if positions[need] > positions[other.step_id]:
-                raise UsageError("plan.needs_before", step=other.name, need=new.steps[positions[need]].name)
-    return new
+                raise UsageError("plan.needs_before", step=other.name, need=new_plan.steps[positions[need]].name)
+    return new_plan
 
 
 def reopened(plan: Plan, wanted: str) -> Plan:
     """Returns the plan with a step reset, so that it is done again."""
-    new = plan.copied()
-    _step(new, wanted).reopen()
-    new.status = "in_progress" if new.status == "completed" else new.status
-    return new
+    new_plan = plan.copied()
+    _step(new_plan, wanted).reopen()
+    new_plan.status = "in_progress" if new_plan.status == "completed" else new_plan.status
+    return new_plan
 
 
 def without(plan: Plan, wanted: str) -> Plan:
     """Returns the plan without a step. Steps that depended on it now depend on what it depended on."""
-    new = plan.copied()
-    step = _step(new, wanted)
+    new_plan = plan.copied()
+    step = _step(new_plan, wanted)
     if step.status != "pending":
         raise UsageError("plan.step_begun", step=step.name)
-    new.steps.remove(step)
-    for other in new.steps:
+    new_plan.steps.remove(step)
+    for other in new_plan.steps:
         if step.step_id in other.depends_on:
             other.depends_on = list(dict.fromkeys([n for n in other.depends_on if n != step.step_id] + step.depends_on))
-    assert not circular(new.steps)
-    return new
+    assert not circular(new_plan.steps)
+    return new_plan
 
 
 def _step(plan: Plan, wanted: str) -> Step:
@@ -276,8 +277,7 @@ ANYTHING = "*"
 
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
-    """Returns those of the wanted steps that may start now: not over, not busy, and with all dependencies completed and
-    shown."""
+    """Returns the wanted steps that may start now: neither over nor busy, with all dependencies settled."""
     settled = {step.step_id for step in plan.steps if step.settled}
     return [
         step
@@ -309,7 +309,7 @@ def held(step: Step) -> frozenset[str]:
 
 
 def next_task(step: Step) -> Task | None:
-    """Returns the next open task; nothing when all are done, or when one has failed."""
+    """Returns the next open task; None when all are done, or when one has failed."""
     for task in step.tasks:
         if task.status in ("pending", "interrupted", "in_progress"):
             return task

@@ -4,16 +4,14 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from duckflow.state.agent import AgentState
-from duckflow.state.data import shorten
-from duckflow.state.job import Job
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.agent import AgentState, Job, JobReport
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.plan import Step, Task
 
 ENOUGH = 3
-"""The number of finished tasks of one kind from which on their usual time is told."""
+"""The number of finished tasks of one kind that is needed before their usual time is shown."""
 LINE = 80
-"""The number of characters of a command or task that are shown."""
+"""The largest number of characters of a command or task that are shown."""
 
 
 class Doing(NamedTuple):
@@ -101,7 +99,7 @@ def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     # A step finds its tasks while it runs, so nobody knows how many there will be.
     counts = {"steps_done": counted.steps_done, "steps": counted.steps, "done": counted.done}
     key = "job.waits" if job.question else f"job.progress.{job.status}"
-    yield say(key, job=job.name, elapsed=duration(max(0.0, time.time() - job.began) if job.began else 0.0), **counts)
+    yield say(key, job=job.name, elapsed=duration(job.took()), **counts)
     for doing in counted.now:
         values = {"number": doing.number, "step": doing.step.name, "elapsed": duration(doing.seconds)}
         if doing.task is None:
@@ -118,9 +116,15 @@ def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
         yield say("job.asks_for", what=shorten(", ".join(subjects), LINE)) if subjects else job.question.title
 
 
+def told_end(job: Job) -> Phrase:
+    """Describes a job that is over: how it ended, and how many tasks it did."""
+    report = job.report or JobReport()
+    return say(f"job.ended.{job.status}", job=job.name, done=report.done, failed=report.failed, left=report.left)
+
+
 def usual_seconds(state: AgentState, task: Task) -> float:
-    """Returns the seconds that the same task took before, or else what enough of its kind took; 0 when nothing is
-    known."""
+    """Returns the seconds that the same task took before, else the usual seconds of tasks of its kind; 0 when neither
+    is known."""
     from statistics import median
 
     past_tasks = [

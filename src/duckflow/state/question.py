@@ -4,9 +4,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from duckflow.state.data import FrozenData, new_id
-from duckflow.state.phrase import Phrase
-from duckflow.state.vitals import Severity
+from duckflow.state.data import FrozenData, Phrase, new_id
+from duckflow.state.phase import Severity
 
 Risk = Literal["low", "medium", "high", "forbidden"]
 
@@ -20,13 +19,14 @@ class FileImpact(FrozenData):
     removed: int = 0
     inside: bool = True
     tracked: bool = False
-    """Git tracks the file."""
+    """True if git tracks the file."""
 
 
 class Preview(FrozenData):
     """The effect that an action would have, computed before it runs.
 
-    `fingerprint` is the state it was computed from: the action is refused when that has changed."""
+    `fingerprint` stands for the state of the files it was computed from: the action is refused if they have changed
+    since."""
 
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
@@ -42,12 +42,12 @@ class GateRequest(FrozenData):
     rationale: str
     alternatives: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """The whole commands that would run. In `diff` they come first."""
+    """The complete commands that would run. `diff` begins with them."""
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     risk: Risk = "medium"
     reasons: tuple[Phrase, ...] = ()
-    """The reasons why it is risky, in words."""
+    """The reasons why the action is risky, in words."""
     reversible: bool = False
     """True if the change can be undone afterwards. This is computed, not taken from the model."""
     lasting: tuple[Phrase, ...] = ()
@@ -55,33 +55,34 @@ class GateRequest(FrozenData):
     editable: str = ""
     """The text that a person may edit before the action runs."""
     doubtful: bool = False
-    """The reply was repaired or cut off, so the user is asked even about what the mode would allow."""
+    """True if the reply was repaired or cut off, so that the user is asked even about actions that the mode would
+    allow."""
     always: bool = False
-    """True if this is asked in every mode."""
+    """True if this question is asked in every mode."""
 
     @property
     def file_diff(self) -> str:
-        """Returns the diff without the commands."""
+        """Returns the diff of the files, without the commands that come first in `diff`."""
         return self.diff[len("\n".join(self.commands)) :].removeprefix("\n")
 
 
 class Choice(FrozenData):
-    """One numbered answer."""
+    """One numbered answer to a question."""
 
     key: str
     label: Phrase
     wants_text: bool = False
-    """The choice needs words of the user's own."""
+    """True if the choice needs words of the user's own beside it."""
     takes_text: bool = False
-    """Words that name no choice select this one, and the asker gets them."""
+    """True if an answer that names no choice selects this choice. The asker gets its words."""
     number: int = 0
     """The fixed number of a choice at a Gate, where a number means the same everywhere. 0 means its place among the
     choices."""
 
     @property
     def letter(self) -> str:
-        """Returns the letter of a choice that few Gates offer. It is shown instead of a number, which would leave a
-        gap after the numbers of the others."""
+        """Returns the letter of a choice that few Gates offer. The letter is shown instead of a number, so that the
+        numbers shown have no gap."""
         return self.key[0] if self.number > NUMBERED_CHOICES else ""
 
 
@@ -91,19 +92,12 @@ NUMBERED_CHOICES = 4
 """The choices whose numbers are shown. The others are shown with the first letter of their key."""
 
 
-def gate_key(sign: str) -> str:
-    """Returns the choice that a number or a letter stands for at a Gate."""
-    if sign.isdecimal():
-        return GATE_KEYS[int(sign) - 1] if 1 <= int(sign) <= len(GATE_KEYS) else ""
-    return next((key for key in GATE_KEYS[NUMBERED_CHOICES:] if key[0] == sign.casefold()), "")
-
-
 HIDDEN = "••••••••"
 """The text that a screen shows in place of a secret."""
 
 
 class Question(FrozenData):
-    """Something a person must answer before the work goes on."""
+    """A question that a person must answer before the work goes on."""
 
     question_id: str = Field(default_factory=new_id("ask"))
     kind: Literal["gate", "duck_call", "choice", "edit", "text"]
@@ -111,21 +105,21 @@ class Question(FrozenData):
     (the choice `text`) except those that name another choice."""
     title: Phrase
     details: tuple[Phrase, ...] = ()
-    """The lines below the title: findings, the health report."""
+    """The lines below the title, such as findings or the health report."""
     gate: GateRequest | None = None
     text: str = ""
-    """The text to be edited, in an `edit`."""
+    """The text that the user is asked to edit, in a question of the kind `edit`."""
     choices: tuple[Choice, ...] = ()
     job: str = ""
     """The background job that waits for the answer; empty for the conversation itself."""
     job_name: str = ""
     secret: bool = False
-    """The answer is a secret: no screen shows it, and it is stored only where it belongs."""
+    """True if the answer is a secret: no screen shows it, and it is stored only where it belongs."""
     on_record: bool = False
-    """The question and its answer are kept in the journal. Gates and Duck Calls are; keys, trust and what servers ask
-    for are not."""
+    """True if the journal keeps the question and its answer. It keeps Gates and Duck Calls, but not questions about
+    keys, about trust, or from servers."""
     for_person: bool = False
-    """Nobody may answer it in the user's name, not even with a no. The same is true of Gates."""
+    """True if no program may answer in the user's name, not even with a no. This also holds for every Gate."""
     reason: str = ""
     """The reason for a Duck Call, one of six: why the Pacemaker has stopped the loop."""
     severity: Severity | None = None
@@ -133,7 +127,7 @@ class Question(FrozenData):
 
     @property
     def numbered(self) -> dict[int, Choice]:
-        """Returns the choices by their numbers, in order."""
+        """Returns the question's choices by their numbers, in order."""
         numbers = {choice.number or place: choice for place, choice in enumerate(self.choices, 1)}
         return dict(sorted(numbers.items()))
 
@@ -148,27 +142,27 @@ no."""
 
 
 class Talk(FrozenData):
-    """A question of the user about an open Gate, and the answer to it."""
+    """A question that the user asked about an open Gate, and the answer that they got."""
 
     asked: str
     told: str
 
 
 class Answer(FrozenData):
-    """The chosen key, and what was said with it (a reason, an instruction)."""
+    """The chosen key, and the user's words beside it (a reason, an instruction)."""
 
     choice: str
     """A key of the question's choices. At a Gate it may also be `wish`: the user wants something else first, and
     nothing runs yet."""
     text: str = ""
     about: str = ""
-    """The subject that the user named, in a yes that holds for longer than once."""
+    """The subject (such as a program) that the user named when they also allowed later actions, else empty."""
     bounded: bool = False
     """True if the user said yes only to what they named, and not to the rest of the request."""
     paths: tuple[str, ...] = ()
     """The files that the user said yes to, if they said yes to only some of them."""
     kept_scope: bool = False
-    """True if the subject that a `wish` names in `about` is not asked about again in this session."""
+    """True if a `wish` also allows everything about the subject in `about` for the rest of this session."""
     said: str = ""
     """The user's whole line, if it says more than which choice they took."""
     talk: tuple[Talk, ...] = ()

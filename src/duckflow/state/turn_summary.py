@@ -4,10 +4,10 @@ from typing import Any
 
 from pydantic import Field
 
-from duckflow.outcome import Outcome
+from duckflow.errors import Outcome
 from duckflow.state.data import FrozenData
 from duckflow.state.message import Usage
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 
 
 class DoneAction(FrozenData):
@@ -49,8 +49,8 @@ class TurnSummary(FrozenData):
     """The state of the latest runs of tests and linters together: none, passing, failing."""
     check_runs: tuple[dict[str, Any], ...] = ()
     proof: dict[str, Any] | None = None
-    """The trial of the model's claim that the work is done: the tests by what they showed, and the verdict."""
+    """The test of the model's claim that the work is done: the tests, by what they showed, and the verdict."""
     left_out: tuple[str, ...] = ()
-    """The actions that were left out because nobody could be asked."""
+    """The actions that did not run because nobody could be asked for a yes."""
     files_changed: tuple[str, ...] = ()
     usage: Usage = Field(default_factory=Usage)
