@@ -82,6 +82,7 @@ def state_of(folder: Path) -> dict[str, tuple[int, bytes]]:
     return {str(path): (path.stat().st_mode, path.read_bytes()) for path in found}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", READS)
 def test_commands_do_not_get_its_secrets(tmp_path: Path, other: Path, command: str) -> None:
     seen = act("shell.run", command="cat {other}/mine.txt")
@@ -91,6 +92,7 @@ def test_commands_do_not_get_its_secrets(tmp_path: Path, other: Path, command: s
     assert "mine\\n" in told
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", WRITES)
 def test_commands_change_nothing_in_it(tmp_path: Path, other: Path, command: str) -> None:
     before = state_of(other)
@@ -98,6 +100,7 @@ def test_commands_change_nothing_in_it(tmp_path: Path, other: Path, command: str
     assert state_of(other) == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("actions", FILE_TOOLS)
 def test_file_tools_ask_before_a_secret_of_it_is_told_or_moved(
     tmp_path: Path, other: Path, actions: list[dict[str, Any]]
@@ -107,6 +110,7 @@ def test_file_tools_ask_before_a_secret_of_it_is_told_or_moved(
     assert state_of(other) == before
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", RUN_LATER)
 def test_a_name_that_runs_later_asks_there_in_full_auto(tmp_path: Path, other: Path, name: str) -> None:
     """Undo does not reach there, so it is not enough to report the change."""
@@ -115,6 +119,7 @@ def test_a_name_that_runs_later_asks_there_in_full_auto(tmp_path: Path, other: P
     assert state_of(other) == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "action",
     [

@@ -51,6 +51,7 @@ def give_rule(journal: Path) -> None:
     session.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_journal_in_another_place_is_not_gone_on_with(
     shell: Shell, place: str, monkeypatch: pytest.MonkeyPatch

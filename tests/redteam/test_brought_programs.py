@@ -160,12 +160,14 @@ async def carried_out(tmp_path: Path, way: Way, *answers: Answer) -> str:
     return (work / "ran").read_text() if (work / "ran").exists() else ""
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", WAYS)
 async def test_what_the_model_writes_after_the_yes_stays_in_the_sandbox(tmp_path: Path, way: str) -> None:
     assert (await carried_out(tmp_path, WAYS[way], TRUST)).startswith("ran\n"), "it works on the real folder"
     assert not (tmp_path / "outside/hit").exists()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", TO_THE_FOLDER)
 async def test_with_more_rights_a_way_to_the_folder_leads_to_the_copy(tmp_path: Path, way: str) -> None:
     await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path / "work")], check=True)
@@ -236,6 +238,7 @@ BROKEN: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("why", BROKEN)
 async def test_a_guard_that_cannot_run_asks(tmp_path: Path, why: str) -> None:
     command, more = BROKEN[why]
@@ -273,6 +276,7 @@ async def test_a_guard_is_not_disarmed_by_taking_away_what_it_needs(tmp_path: Pa
         assert outcome == "gate" and gate and gate.reasons[-1].key in ("brought.no_copy", "brought.no_sandbox")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("command", "more"),
     [("echo two", {}), ("echo one", {"async": True}), ("echo one", {"timeout": 1}), ("echo one", {"args": []}),

@@ -65,6 +65,7 @@ async def test_a_server_of_the_folder_runs_as_it_was_at_the_yes(
     assert not (tmp_path / "outside/hit").exists()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("secret", ["OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MY_COPY", "HF_TOKEN"])
 async def test_the_question_shows_all_and_no_provider_key_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: str

@@ -52,6 +52,7 @@ def test_a_caller_chooses_no_folder_that_was_not_named(bare: Shell, tmp_path: Pa
         assert not done["isError"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("highest", ["plan", "ask", "auto-edit", "auto"])
 def test_a_caller_chooses_no_mode_beyond_the_users(bare: Shell, highest: str) -> None:
     bare.write_config(f'[safety]\nmode = "{highest}"\n')

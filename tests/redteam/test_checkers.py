@@ -90,6 +90,7 @@ async def test_a_secret_in_its_words_is_masked(tmp_path: Path) -> None:
     assert "found" in sent or not shutil.which("bwrap")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("kind", "words"), WORDS.values(), ids=WORDS)
 async def test_what_it_prints_never_fails_the_turn(tmp_path: Path, kind: str, words: str) -> None:
     ground = Ground(tmp_path)
@@ -100,6 +101,7 @@ async def test_what_it_prints_never_fails_the_turn(tmp_path: Path, kind: str, wo
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", PLACES)
 async def test_a_pipe_for_its_configuration_is_none(tmp_path: Path, kind: str) -> None:
     ground = Ground(tmp_path)

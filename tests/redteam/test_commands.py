@@ -184,7 +184,7 @@ SECRETS = [
 ]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", CHANGES)
 async def test_plan_mode_changes_nothing_by_any_route(tmp_path: Path, command: str, sandbox: str) -> None:
@@ -201,6 +201,7 @@ async def test_git_runs_no_program_that_the_repository_brings(tmp_path: Path, co
     assert await ground.got(act("shell.run", command=command), mode=mode) == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sandbox", SANDBOXES)
 @pytest.mark.parametrize("command", [*HARMS, *NETWORK])
 async def test_nothing_outside_is_changed_and_nothing_is_sent(tmp_path: Path, command: str, sandbox: str) -> None:
@@ -209,6 +210,7 @@ async def test_nothing_outside_is_changed_and_nothing_is_sent(tmp_path: Path, co
     assert await ground.got(tried, sandbox=sandbox) == []
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", SECRETS)
 async def test_no_secret_is_told_without_a_yes(tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDTEAM_KEY", "a-key-of-the-user-in-the-environment")

@@ -64,6 +64,7 @@ def sandbox(tmp_path: Path) -> Sandbox:
     return choose(SandboxSettings(kind="bubblewrap"), tmp_path)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("code", TRIES.values(), ids=list(TRIES))
 def test_nothing_reaches_the_first_process(sandbox: Sandbox, code: str) -> None:
     if "libc.syscall" in code and platform.machine() != "x86_64":

@@ -219,6 +219,7 @@ async def test_a_free_git_command_has_that_environment(tmp_path: Path) -> None:
     await story.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("place", PLACES, ids=lambda place: place.__name__)
 async def test_the_same_repositories_without_programs_are_free(tmp_path: Path, place: Callable[[Path], Path]) -> None:
     work = tmp_path / "work"

@@ -67,6 +67,7 @@ async def reviewed(work: Path, wanted: str) -> tuple[str, set[str]]:
         return change.diff, {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", HIDING)
 async def test_the_text_of_a_change_is_reviewed_whatever_the_change_says_of_it(work: Path, way: str) -> None:
     name = hide(work, way)
@@ -140,6 +141,7 @@ async def test_pictures_and_other_repositories_within_are_told_of_by_name(work: 
     assert f"+Subproject commit {'1' * 40}" in told
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../..", "nowhere", "a.txt"])
 async def test_a_link_in_a_commit_is_reviewed_as_a_link(work: Path, target: str) -> None:
     (work / "link").symlink_to(target)

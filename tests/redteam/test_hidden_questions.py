@@ -14,8 +14,8 @@ from rich.console import Console
 from duckflow.editor.questions import permission_request, question_text
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
-from duckflow.server.mcp_turn import message_of
-from duckflow.state.phrase import Phrase, say
+from duckflow.server.mcp_turn import form_of, message_of
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.question_panel import QuestionPages, question_rows
@@ -46,6 +46,7 @@ TEXTS = {
     "a hyphen that is not seen": "lint\u00ad\u00ad " + HARM,
     "variations": "lint" + "\ufe0f" * 300 + HARM,
     "another separator": "lint" + "\u180e" * 300 + HARM,
+    "letters that nobody has": "lint" + "\U000e0fff" * 300 + "\U000e0800\u2065\ufff0 " + HARM,
     "deleted": "lint \x7f" + HARM,
     "a comment": f"lint <!-- {HARM} -->",
     "a link": f"[lint]({HARM})",
@@ -68,6 +69,7 @@ GATES: dict[str, Callable[[str], dict[str, Any]]] = {
     "what lasts": lambda text: {"lasting": (say("lasting.ignored", path=text),)},
 }
 MARKDOWN = re.compile(r"(?<!\\)(?:<!--|\[lint\]|!\[|\*a\*|__b|~~c|`lint)")
+UNSEEN = ("Cc", "Cf", "Cn", "Zl", "Zp")
 WORDS = Words("en")
 NO = Choice(key="no", label=say("gate.no"))
 
@@ -88,7 +90,7 @@ def printer() -> Printer:
 def hidden(text: str, whole: bool = True) -> list[str]:
     """Returns the ways in which a text that is shown could hide something."""
     lines = [line.strip("│ ") for line in text.split("\n")]
-    steering = {letter for line in lines for letter in line if unicodedata.category(letter) in ("Cc", "Cf", "Zl", "Zp")}
+    steering = {letter for line in lines for letter in line if unicodedata.category(letter) in UNSEEN}
     found = [f"{ord(letter):x}" for letter in steering - set("\u200d\ufe0f")]
     found += ["empty lines"] if re.search(r"\n(?:\s*\n){7,}", "\n".join(lines)) else []
     found += ["a gap"] if re.search(r"\S\s{70,}\S", " ".join(lines)) else []
@@ -101,11 +103,13 @@ def everywhere(question: Question) -> list[str]:
     request = permission_request(question, WORDS, Path("/work"))
     options = " ".join(option["name"] for option in request["options"])
     editor = f"{question_text(question, WORDS)}\n{options}"
-    passed_on = f"{message_of(question, WORDS)}\n{options}"
+    answers = form_of(question, WORDS)["properties"]["answer"]
+    passed_on = f"{message_of(question, WORDS)}\n{' '.join(answers['enumNames'])}"
     found = [problem for text in (terminal, editor, passed_on) for problem in hidden(text)]
     return found + hidden(request["toolCall"]["title"], whole=False)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("place", DETAILS)
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_a_folder_would_start_is_seen_whole(text: str, place: str) -> None:
@@ -114,6 +118,7 @@ def test_what_a_folder_would_start_is_seen_whole(text: str, place: str) -> None:
     assert not MARKDOWN.search(question_text(question, WORDS))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("place", GATES)
 @pytest.mark.parametrize("text", TEXTS)
 def test_what_a_model_would_do_is_seen_whole(text: str, place: str) -> None:

@@ -61,6 +61,7 @@ async def test_undo_brings_back_what_a_script_threw_away(tmp_path: Path, command
     assert history(story.folder) == before
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(

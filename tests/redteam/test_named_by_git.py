@@ -1,10 +1,12 @@
 """A model that writes a file which git's settings name: the next git of the user would run it, outside the sandbox."""
 
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from duckflow.events.types import Noticed
 from duckflow.safety.git_programs import git_runs
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.brought import TRUST
@@ -59,6 +61,7 @@ async def gates(top: Path, mode: str, operation: str, **args: str) -> int:
     return len(story.gates())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("mode", ["auto-edit", "auto"])
 @pytest.mark.parametrize(("name", "value", "path"), NAMED)
 async def test_a_file_that_git_runs_is_asked_about(
@@ -92,3 +95,41 @@ def test_what_included_settings_and_those_of_the_home_name_counts_too(
     configure(work, "include.path", "../team")
     (work / "team").write_text("[core]\n\thooksPath = checks\n[include]\n\tpath = team\n")
     assert git_runs("checks/pre-push", work) and git_runs("everywhere/pre-push", work) and not git_runs("a.txt", work)
+
+
+HOOK = "printf '#!/bin/sh\\ntouch hit\\n' > {0}; chmod +x {0}"
+MADE = {
+    "settings": ("git init -q sub; git -C sub config core.fsmonitor ./evil", "sub/.git/config"),
+    "a hook": ("git init -q sub; " + HOOK.format("sub/.git/hooks/pre-commit"), "sub/.git/config"),
+    "deep": ("git init -q a/b/c; git -C a/b/c config core.pager ./evil", "a/b/c/.git/config"),
+    "an alias": ("git init -q sub; git -C sub config alias.st '!./evil'", "sub/.git/config"),
+    "more settings": ("git init -q sub; git -C sub config include.path ../../evil", "sub/.git/config"),
+    "written by hand": (
+        "mkdir -p x/.git/objects x/.git/refs; echo 'ref: refs/heads/a' > x/.git/HEAD; "
+        "printf '[core]\\n\\tsshCommand = ./evil\\n' > x/.git/config",
+        "x/.git/config",
+    ),
+}
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
+@pytest.mark.parametrize("name", MADE)
+async def test_a_new_repository_that_starts_programs_is_told(tmp_path: Path, work: Path, name: str, kind: str) -> None:
+    script, settings = MADE[name]
+    (work / "build.sh").write_text(script)
+    call = decide(act("shell.run", command="sh build.sh"), next_step="continue")
+    story = Story(tmp_path, [call, END, END], settings={"sandbox": {"kind": kind}})
+    await story.tell("go on")
+    notices = [event.what for event in story.all(Noticed)]
+    assert settings in [notice.values.get("path") for notice in notices if notice.key == "risk.runs_later"]
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+async def test_a_new_repository_without_programs_is_not_told(tmp_path: Path, work: Path) -> None:
+    (work / "build.sh").write_text("git init -q sub; git -C sub config user.name duck")
+    call = decide(act("shell.run", command="sh build.sh"), next_step="continue")
+    story = Story(tmp_path, [call, END, END])
+    await story.tell("go on")
+    assert (work / "sub/.git/config").exists()
+    assert "risk.runs_later" not in [event.what.key for event in story.all(Noticed)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.safety.brought.agreements import Right
 from duckflow.safety.brought.copies import FolderCopies
 from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 
@@ -106,3 +107,28 @@ def test_the_ways_would_be_noticed(tmp_path: Path) -> None:
     """A path in a user's own variable is not changed: it shows that a way back would leave its mark."""
     ground = Ground(tmp_path)
     assert ground.run(["/bin/sh", "-c"], 'cd "$DUCKFLOW_PROJECT_DIR" && make -s', {})
+
+
+WRITTEN_IN_FILES = {
+    "a script of an environment": (".venv/bin/guard", ".venv/bin/guard", "#!{folder}/.venv/bin/python\nimport guard\n"),
+    "a first line": ("./guard", "guard", "#!/usr/bin/env -S sh {folder}/lib.sh\n"),
+    "a line": ("sh tools/guard.sh", "tools/guard.sh", "#!/bin/sh\n. {folder}/lib.sh\n"),
+    "a place of modules": ("python3 guard.py", "guard.py", "import sys\nsys.path.insert(0, '{folder}')\nimport lib\n"),
+    "another folder on the way": ("cd tools && sh guard.sh", "tools/guard.sh", "cd {folder}; make\n"),
+    "an argument": ("node --require ./setup.js guard", "setup.js", "require('{folder}/lib.js')\n"),
+    "a named project": ('sh "$CLAUDE_PROJECT_DIR"/guard', "guard", "exec {folder}/lib.sh\n"),
+}
+
+
+@pytest.mark.parametrize("right", ["outside", "network"])
+@pytest.mark.parametrize("name", WRITTEN_IN_FILES)
+def test_a_file_that_starts_something_by_the_folders_path_is_refused(tmp_path: Path, name: str, right: Right) -> None:
+    command, path, text = WRITTEN_IN_FILES[name]
+    folder = tmp_path / "work"
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text.format(folder=folder))
+    copy = FolderCopies(tmp_path / "copies").take(folder).folder
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    with pytest.raises(CannotRunError):
+        BroughtLaunch(folder, copy, (right,), tmp_path / "home").make(("sh", "-c"), command, environment)
+    assert BroughtLaunch(folder, copy, (), tmp_path / "home").make(("sh", "-c"), command, environment)

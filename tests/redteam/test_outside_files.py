@@ -188,6 +188,7 @@ async def test_a_toolchain_behind_a_link_of_the_folder_stays(
 ) -> None:
     tools = tmp_path / "me/tools"
     (tools / "bin").mkdir(parents=True)
+    (tools / "lib").mkdir()
     (tools / "bin/python3").symlink_to("/bin/true")
     (tools / "needed").write_text("[needed]\n")
     (tmp_path / "work").mkdir()
@@ -315,3 +316,36 @@ def test_logins_beside_what_tools_need_are_not_there(
     monkeypatch.setenv("PATH", os.pathsep.join([*map(str, programs), os.environ["PATH"]]))
     sandbox = choose(SandboxSettings(kind=kind), tmp_path / "me/work", home=tmp_path / "me")
     assert DIARY not in said(sandbox, f"cat '{path}'; grep -r pond {tmp_path}/me 2>&1")
+
+
+BESIDE_BIN = ["notes.txt", "data/x.csv", "src/main.c", ".git/config", "lib/settings.txt", ".env"]
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("name", BESIDE_BIN)
+async def test_a_place_of_programs_does_not_show_what_lies_beside_it(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "mine/project"
+    (project / "bin").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / name).parent.mkdir(parents=True, exist_ok=True)
+    (project / name).write_text(DIARY)
+    monkeypatch.setenv("PATH", f"{project / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    command = f"python3 -c \"print(open('{project / name}').read())\""
+    assert DIARY not in await run(tmp_path, command, "bubblewrap", monkeypatch)
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+async def test_an_installation_shows_its_libraries_and_not_its_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "installed/tool"
+    (top / "bin").mkdir(parents=True)
+    (top / "lib").mkdir()
+    (top / "lib/part.txt").write_text("a part of it")
+    (top / ".env").write_text(DIARY)
+    monkeypatch.setenv("PATH", f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    command = f"python3 -c \"[print(open('{top}/' + n).read()) for n in ('lib/part.txt', '.env')]\""
+    result = await run(tmp_path, command, "bubblewrap", monkeypatch)
+    assert "a part of it" in result and DIARY not in result

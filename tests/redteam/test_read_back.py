@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import ActionFinished
-from duckflow.tools.shell.checkers import RUNNER_REPORTS, ReportFile
+from duckflow.tools.shell.checkers import REPORTS, RUNNER_REPORTS, ReportFile
 from tests.journeys.story import Story, act, decide, respond
 
 SECONDS = 20
@@ -105,7 +105,7 @@ def test_what_stands_in_place_of_a_report_is_no_report(
     tmp_path: Path, make: Callable[[Path], None], runner: str
 ) -> None:
     report = ReportFile(RUNNER_REPORTS[runner], tmp_path)
-    words = report.environment({"TMPDIR": str(tmp_path)}).get(RUNNER_REPORTS[runner].variable) or report.arguments
+    words = report.environment({REPORTS: str(tmp_path)}).get(RUNNER_REPORTS[runner].variable) or report.arguments
     name = next(word for word in words.replace('"', "").replace("=", "/").split("/") if word.startswith("report-"))
     make(tmp_path / name)
     begun = time.process_time()

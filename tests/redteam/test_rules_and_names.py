@@ -59,6 +59,13 @@ ALONE = [
     ("tar xf a.tar", "tar xf a.tar -C src"),
     ("curl localhost", "curl localhost -o src/app.py"),
     ("kill 12", "kill 12 13"),
+    ("git config user.name Bob", "git config core.fsmonitor ./evil"),
+    ("git config user.name Bob", "git config alias.st '!evil'"),
+    ("git config set user.name Bob", "git config set core.hooksPath ./evil"),
+    ("npm config set fund.x off", "npm config set script-shell ./evil"),
+    ("pip config set global.timeout 9", "pip config set global.index-url http://evil"),
+    ("gh config set editor.x vi", "gh config set editor ./evil"),
+    ("bundle config set Path x", "bundle config set Build ./evil"),
 ]
 
 

@@ -18,12 +18,16 @@ NAMES = [
     ".envrc", ".env_prod", ".env-local", ".env~", ".env.bak.1", ".dev.vars", "terraform.tfstate", "AuthKey_X.p8",
     "terraform.tfstate.backup", ".vault_pass", "serviceAccountKey.json", "service_account.json", "x.keytab",
     "firebase-adminsdk-x.json", "secret.yaml", "app-secrets.yml", "local.settings.json", "auth.json", ".npmrc.bak",
+    ".env (copy)", ".env copy", ".env - Copy", "Copy of .env", ".env(1)", ".env 2", "#.env#", ".#.env", ".env.swn",
+    ".env.20240102", "copy_id_rsa", "old_id_rsa", "backup-id_ed25519", "key.pem (1)", "server.key.2023",
+    "credentials (1).json", "Credentials Copy.json", ".netrc_old", "prod.env.2024-01-02", ".npmrc-backup",
     ".git-credentials.bak", "token.json", "password.txt", "deploy_key", ".secrets", "kubeconfig.yaml", "id_rsa.old",
 ]  # fmt: skip
 PLAIN = [
     ".env.example", ".env-sample", ".env_template", "id_rsa.pub", "tokenizer.json", "tokens.json", "author.json",
     "reset-password.css", "passwords.php", "secrets.py", "design-tokens.json", "secrets.example.yaml", "data.old",
     "secrets.yml.example", "keys.json", "package.json", "libssl.so.1",
+    "env.py", "copy.txt", ".envoy.yaml", "copy_env.py", ".env.example.bak", ".env.example copy", "1", "bak", "old.py",
 ]  # fmt: skip
 LINKS = {
     "a file": {".env": "settings/local"},
@@ -78,6 +82,7 @@ def test_names_that_tell_no_secret(name: str) -> None:
     assert not secret_name(name)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("links", LINKS.values(), ids=list(LINKS))
 async def test_a_link_with_the_name_of_a_secret_covers_what_it_leads_to(
     tmp_path: Path, work: Path, links: dict[str, str]
@@ -104,6 +109,7 @@ async def test_a_file_tool_does_not_tell_what_such_a_link_leads_to(tmp_path: Pat
     assert not leaks(story)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("made", NEW_REPOSITORIES)
 async def test_a_new_repository_with_a_forged_entry_uncovers_nothing(tmp_path: Path, work: Path, made: str) -> None:
     (work / ".env").write_text(f"PASSWORD={PLAIN_SECRET}\n")

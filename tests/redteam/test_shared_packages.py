@@ -39,6 +39,7 @@ def install(work: Path, store: Path, place: str) -> Path:
     return own
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("place", PLACES)
 async def test_no_command_changes_the_store_of_an_installer(tmp_path: Path, place: str, command: str) -> None:

@@ -106,6 +106,7 @@ RUNS_BY_GIT = (
 )
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.skipif(version() < 3, reason="the kernel has no Landlock")
 @pytest.mark.parametrize("command", RUNS_BY_GIT)
 async def test_undo_takes_back_what_makes_git_run_programs_under_landlock(tmp_path: Path, command: str) -> None:

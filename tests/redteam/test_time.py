@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from duckflow.code.syntax import available, symbols_in
-from duckflow.errors import ToolError
+from duckflow.errors import ReplyUnusable, ToolError
 from duckflow.events.types import ActionFinished
+from duckflow.forms.json_form import read_decision
 from duckflow.pacemaker.signatures import plain_line
 from duckflow.proof.rules import KeptRule
 from duckflow.safety.commands.handed_over import named_words
 from duckflow.safety.commands.judge import LONGEST, judge_command
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.commands.paths import CommandFacts
+from duckflow.safety.ignore_rules import IgnoredPaths
 from duckflow.safety.secrets import mask
 from duckflow.tools.files.edit_file import replace
 from tests.journeys.story import Story, act, decide, respond
@@ -132,6 +134,7 @@ HEAVY = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", HEAVY, ids=lambda command: command[:16])
 async def test_the_loop_goes_on_while_a_command_is_judged(tmp_path: Path, command: str) -> None:
     quick = decide(act("shell.run", command="echo ready"), next_step="continue")
@@ -149,6 +152,7 @@ async def test_the_loop_goes_on_while_a_command_is_judged(tmp_path: Path, comman
 SAME = {"operation": "file_ops.read_file", "args": {"path": "a.txt"}, "reasoning": "why"}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("count", "tools"), [(MOST_CALLS + 1, True), (MOST_CALLS + 1, False), (500, True), (5_000, False), (20_000, True)]
 )
@@ -162,6 +166,7 @@ async def test_more_calls_than_anybody_can_follow_are_not_made(tmp_path: Path, c
     await story.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("unit", ['"x" y: ', "((", '"a":</b>', '{k "', "[{'", "a:b,c "])
 async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, unit: str) -> None:
     done = decide(respond("done"), step="PLANNING")
@@ -174,6 +179,7 @@ async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, uni
     assert watch.waited < WAITING_SECONDS
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("piece", ["a", "a.", "\\r", "1:", "1", "eyJ-"])
 async def test_one_long_line_of_output_is_soon_read(tmp_path: Path, piece: str) -> None:
     """The excerpt of it is one line of some 20,000 characters, and many rules read it."""
@@ -193,6 +199,7 @@ PARTS = (
 )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("end", ["", "@", "'", "x\n"])
 @pytest.mark.parametrize("part", PARTS)
 def test_looking_for_secrets_and_times_in_any_text_is_soon_over(part: str, end: str) -> None:
@@ -229,3 +236,64 @@ def test_a_rule_of_a_folder_has_no_pattern_that_takes_minutes_or_the_stack() -> 
     for nested in ("-" * 19_000 + "x", "(" * 9_000 + "x" + ")" * 9_000):
         with pytest.raises(ValueError, match="pattern"):
             KeptRule(words="x", pattern=nested)
+
+
+BRACES = ("{x ", "{", '{"a":1},', '{"a":1}"', "[true,", "{} ", "[1]x", '}{"', "{a:", '{"a" 1}\n```\nx\n```\n', '{"a":{')
+
+
+@pytest.mark.parametrize("before", ["", "So: "])
+@pytest.mark.parametrize("piece", BRACES)
+def test_a_reply_of_many_brackets_is_soon_read(piece: str, before: str) -> None:
+    started = time.process_time()
+    with suppress(ReplyUnusable):
+        read_decision(before + of_length(piece, 900_000), ())
+    assert time.process_time() - started < JUDGING_SECONDS
+
+
+UNREADABLE = {
+    "a name too long": "echo " + "a" * 5000,
+    "a path too long": "touch " + "a/" * 5000,
+    "too deep": "echo " + "${a:-" * 3000,
+    "too many stages": "true" + " | cat" * 3000,
+    "too many calls": "true;" * 30_000,
+    "a character that no name has": "touch a\0b",
+}
+
+
+@pytest.mark.parametrize("mode", ["auto", "full-auto", "ask"])
+@pytest.mark.parametrize("name", UNREADABLE)
+async def test_no_command_breaks_the_turn_off(tmp_path: Path, name: str, mode: str) -> None:
+    call = act("shell.run", command=UNREADABLE[name])
+    story = Story(
+        tmp_path, [decide(call, next_step="continue"), decide(respond("ok"), next_step="pending_user")], mode=mode
+    )
+    assert await story.tell("go") in ("pending_user", "gate"), "it is asked about, or run"
+
+
+@pytest.mark.parametrize("piece", ["a/", "../", "./", "//", "a/../"])
+async def test_a_path_of_any_length_is_soon_refused(tmp_path: Path, piece: str) -> None:
+    call = act("file_ops.read_file", path=piece * 50_000)
+    story = Story(tmp_path, [decide(call, next_step="continue"), decide(respond("ok"), next_step="pending_user")])
+    started = time.process_time()
+    assert await story.tell("go") == "pending_user"
+    assert time.process_time() - started < EDIT_SECONDS
+
+
+RULES = {
+    "names": [f"x{number}" for number in range(100_000)],
+    "endings": [f"*.x{number}" for number in range(80_000)],
+    "paths": [f"x{number}/y*" for number in range(60_000)],
+    "stars": [f"*x{number}*y" for number in range(60_000)],
+    "exceptions": [f"!*x{number}*y" for number in range(60_000)],
+    "classes": [f"[a-c]x{number}?" for number in range(60_000)],
+    "any folder": [f"**/x{number}*/y" for number in range(50_000)],
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_ignore_rules_without_number_are_soon_looked_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".gitignore").write_text("\n".join(["*.log", *RULES[name]]))
+    started = time.process_time()
+    ignored_paths = IgnoredPaths(tmp_path)
+    assert ignored_paths.ignores_file("a.log") and not ignored_paths.ignores_file("src/app.py")
+    assert time.process_time() - started < EDIT_SECONDS

@@ -16,7 +16,7 @@ from duckflow.review.report import WitnessRunner
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.state.finding import Witness
+from duckflow.state.changes import Witness
 from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.run import shell_launch
 from tests.journeys.story import Story, act, decide, respond
@@ -87,6 +87,7 @@ async def tried(top: Path, way: str) -> Story:
     return story
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", LINKS.values(), ids=LINKS)
 async def test_a_link_that_a_tried_test_leaves_leads_nowhere(tmp_path: Path, way: str) -> None:
     await tried(tmp_path, way)
@@ -94,6 +95,7 @@ async def test_a_link_that_a_tried_test_leaves_leads_nowhere(tmp_path: Path, way
     assert left == {"file": HELD, "app.x.pyc": HELD}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("way", WAITS.values(), ids=WAITS)
 async def test_what_a_tried_test_leaves_neither_holds_nor_breaks_the_turn(tmp_path: Path, way: str) -> None:
     longest = 0.0

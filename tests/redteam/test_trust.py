@@ -151,6 +151,7 @@ def hostile(work: Path, settings: str) -> Path:
     return hit
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("settings", SETTINGS)
 async def test_a_hook_of_the_users_own_starts_no_program_of_an_untrusted_folder(tmp_path: Path, settings: str) -> None:
     hit = hostile(tmp_path / "work", SETTINGS[settings])

@@ -96,6 +96,7 @@ def whole(work: Path) -> bool:
     return (work / "mine.txt").read_text() == "MINE\n" and (work / "deep/a.txt").read_text() == "DEEP\n"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("commands", REPLACED)
 async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, commands: list[str]) -> None:
     await undone(tmp_path, commands)
@@ -103,6 +104,7 @@ async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, co
     assert whole(work)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("commands", IN_TURNS)
 async def test_what_was_kept_before_it_could_not_be_comes_back(tmp_path: Path, work: Path, commands: list[str]) -> None:
     await undone(tmp_path, *([command] for command in commands))
@@ -120,6 +122,7 @@ LOSING = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("losing", LOSING)
 async def test_in_auto_a_file_beyond_the_limits_of_undo_asks(
@@ -142,12 +145,14 @@ async def test_in_auto_a_file_beyond_the_limits_of_undo_asks(
     assert all(path.read_bytes() == content for path, content in large.items())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("first", IGNORED_FIRST)
 async def test_what_a_command_calls_ignored_is_kept_all_the_same(tmp_path: Path, work: Path, first: str) -> None:
     await undone(tmp_path, [first, "rm -rf ./mine.txt ./deep"])
     assert whole(work)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("lost", LOST_HISTORY)
 async def test_the_history_of_an_ignored_repository_one_level_down_comes_back(
     tmp_path: Path, work: Path, lost: str
@@ -160,6 +165,7 @@ async def test_the_history_of_an_ignored_repository_one_level_down_comes_back(
     assert git(work / "nest", "log", "--format=%s", "main") == "kept"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "lost", ["rm -f a/b/.git/objects/pack/*", "python3 -c 'import shutil; shutil.rmtree(\"a/b/.git\")'"]
 )

@@ -9,8 +9,8 @@ from duckflow.safety.commands.paths import CommandFacts
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.risk import Assessment, Deed, JudgedCommand, assess, judge
 from duckflow.safety.secrets import mask, secret_name, secret_text
+from duckflow.state.data import say
 from duckflow.state.mode import OFFERED, Mode
-from duckflow.state.phrase import say
 from duckflow.state.question import FileImpact, Risk
 
 

@@ -1,4 +1,5 @@
-"""Finds programs that Duckflow starts by itself. None comes from the work folder, whose files others may have made."""
+"""Finds programs that Duckflow starts by itself. No program is taken from the work folder, whose files others may have
+made."""
 
 import os
 import shutil
@@ -7,14 +8,14 @@ from pathlib import Path
 
 VARIABLE = "PYTHONPATH"
 OWN = os.path.realpath(f"{__file__}/../../..")
-"""The folder in which the package itself lies."""
+"""The folder in which the package `duckflow` lies."""
 STANDARD = os.path.realpath(f"{os.__file__}/..")
 PACKAGES = ("/site-packages", "/dist-packages")
 _given: dict[str, str] = {}
 
 
 def keep_modules_out(folder: str) -> None:
-    """Keeps Python from importing anything from this folder, from one in it, or from one that contains it."""
+    """Keeps Python from importing anything from this folder, from a folder in it, or from a folder that contains it."""
     real_folder = os.path.realpath(folder)
     sys.path[:] = [search_folder for search_folder in sys.path if not _is_near(search_folder, real_folder)]
     if VARIABLE in os.environ:
@@ -26,7 +27,7 @@ def keep_modules_out(folder: str) -> None:
 
 
 def user_environment() -> dict[str, str]:
-    """Returns the variables as the user has set them, for programs of the user's."""
+    """Returns the variables as the user has set them. Programs of the user are started with them."""
     return {**os.environ, **_given}
 
 
@@ -49,7 +50,8 @@ _found: dict[tuple[str, str, str], str] = {}
 
 
 def find_program(name: str, folder: Path | None = None, search_path: str | None = None) -> str | None:
-    """Returns the path of a program outside of the work folder, which is where Duckflow runs unless another is given.
+    """Returns the path of a program outside of the work folder. Without a `folder`, the current folder is the work
+    folder.
 
     The result is remembered: a program that turns up later does not take its place."""
     path = os.environ.get("PATH", os.defpath) if search_path is None else search_path
@@ -65,7 +67,7 @@ def find_shell(folder: Path) -> str:
 
 
 def path_outside(folder: Path, search_path: str) -> str:
-    """Returns the search path without places in the folder and without relative ones."""
+    """Returns the search path without places in the folder and without relative places."""
     folder_path, search_folders = str(folder.resolve()), search_path.split(os.pathsep)
     outside_folders = [
         search_folder
@@ -85,6 +87,6 @@ def _find(name: str, folder: str, search_path: str) -> str | None:
 
 
 def _beneath(path: Path, folder: str) -> bool:
-    """Says whether a path lies in the folder, by its name or by where it leads. For `/` it never does: otherwise no
-    program would be left."""
+    """Says whether a path lies in the folder, by its name or, for a link, by its target. Returns False for `/`:
+    otherwise no program would be left."""
     return folder != "/" and any(candidate.is_relative_to(folder) for candidate in (path, path.resolve()))

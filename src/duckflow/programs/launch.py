@@ -15,7 +15,7 @@ from typing import IO, NamedTuple
 
 from duckflow.programs.find import find_program
 
-# It runs as a module and not as a script, so that Python keeps it compiled.
+# The launcher is imported as a module and not run as a script, so that Python keeps it compiled.
 START = "import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main(int(sys.argv[2]), int(sys.argv[3]))"
 HERE = str(Path(__file__).parent)
 UNRESTRICTED = (0, 0, 0)
@@ -35,16 +35,16 @@ def nothing() -> tuple[str, ...]:
 
 
 class Limits(NamedTuple):
-    """Limits for all processes of a command together; `file_mib` is for each file that it writes."""
+    """Limits for all processes of a command together. `file_mib` is for each file that the command writes."""
 
     processes: int
     memory_mib: int
-    """The memory; 0 means nine tenths of the machine's."""
+    """The memory in MiB that the command may use; 0 means nine tenths of the machine's memory."""
     file_mib: int
     free_mib: int
-    """The space that must stay free on the disks of its folder and of its temporary files."""
+    """The space that must stay free on the disks of the command's folder and of its temporary files."""
     temporary_mib: int
-    """The space for the temporary files that it leaves."""
+    """The space in MiB for the temporary files that the command leaves."""
 
     def memory_bytes(self) -> int:
         machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
@@ -53,33 +53,34 @@ class Limits(NamedTuple):
 
 @dataclass
 class Launch:
-    """A program to start: `argv` runs in `folder` with exactly this environment. A sandbox makes another launch of it,
-    which starts the same program where it can do no harm."""
+    """A program to start: `argv` runs in `folder` with exactly this environment. A sandbox turns a launch into another
+    one, which starts the same program where it can do no harm."""
 
     argv: Sequence[str]
     folder: Path
     environment: Mapping[str, str]
     limits: Limits | None = None
     temporary: Path | None = None
-    """The folder of its temporary files, seen from outside."""
+    """The folder of the program's temporary files, as a path outside of the sandbox."""
     leaves_rest: bool = False
-    """True if processes that the program has started and left behind go on after its end."""
+    """True if processes that the program has started and left behind continue after its end."""
     fds: tuple[int, ...] = ()
     """Open files that the program inherits."""
     meddled: Callable[[], tuple[str, ...]] = nothing
-    """A function called at the end: it returns files that make git run programs and that the command has changed."""
+    """A function that is called at the end. It returns the files that make git run programs and that the command has
+    changed."""
     info: int | None = None
     """The file in which bubblewrap names its first process."""
     lifeline: int | None = None
-    """The end of a pipe; closing it ends everything that the launcher looks after."""
+    """The end of a pipe. Closing it ends all processes that the launcher looks after."""
 
     def __post_init__(self) -> None:
         self.takes_along = self.info is not None or self.lifeline is not None
-        """True if all processes of the command end with it, even those that left its group."""
+        """True if all processes of the command end with it, even those that left its process group."""
 
     async def spawn(self, stdin: Stream, stdout: Stream, stderr: Stream) -> asyncio.subprocess.Process:
-        """Starts the program in a session of its own, so that Ctrl+C at the terminal reaches only Duckflow. If this
-        fails, the launch is closed."""
+        """Starts the program in a session of its own, so that Ctrl+C at the terminal reaches only Duckflow. If the
+        start fails, the launch is closed."""
         try:
             argv, environment = self.argv, self.environment
             if self.limits:
@@ -102,8 +103,8 @@ class Launch:
         return child
 
     def _in_scope(self, limits: Limits) -> tuple[Sequence[str], Mapping[str, str]]:
-        """Returns the call and its environment: in a control group of its own if the user's systemd makes one, so that
-        the kernel counts all its processes and their memory from the first."""
+        """Returns the command and its environment. If the user's systemd can make a control group, the command runs in
+        one, so that the kernel counts all its processes and their memory from the first."""
         runtime = os.environ.get(RUNTIME, f"/run/user/{os.getuid()}")
         if sys.platform != "linux" or not Path(runtime, "systemd/private").exists():
             return self.argv, self.environment
@@ -117,7 +118,7 @@ class Launch:
         return (program, *SCOPE, *properties, "--", *unset_runtime, *self.argv), {**self.environment, RUNTIME: runtime}
 
     def started(self) -> None:
-        """Closes the files that the child has its own copies of by now."""
+        """Closes the files of which the child process has copies of its own by now."""
         close_all(self.fds)
         self.fds = ()
 
@@ -129,8 +130,8 @@ class Launch:
 
 @lru_cache(4)
 def _makes_scopes(program: str, runtime: str) -> bool:
-    """Says whether systemd makes scopes. It is tried once, since the program may exist in a session without a
-    manager."""
+    """Says whether systemd can make control groups here. That is tried once, as systemd may be installed without
+    running."""
     command = (program, *SCOPE, "--property=TasksMax=100", "--", "true")
     environment, null_device = {"PATH": os.defpath, RUNTIME: runtime}, subprocess.DEVNULL
     try:
@@ -149,9 +150,9 @@ def on_lifeline(
     rules: Sequence[tuple[int, str]] = (),
     program: bytes = b"",
 ) -> Launch:
-    """Returns the same launch by the launcher, which ends everything when its lifeline is closed. With `patience` it
-    first asks the processes to end, and waits so many seconds. The other arguments say how Landlock and seccomp
-    restrict it."""
+    """Returns the same launch, made by the launcher, which ends all processes when its lifeline is closed. With
+    `patience`, the processes are first asked to end, and have so many seconds for that. The other arguments say how
+    Landlock and seccomp restrict the program."""
     orders = _orders_file()
     data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
     while data:

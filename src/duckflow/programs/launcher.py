@@ -1,10 +1,11 @@
 """Starts one program, confined by Landlock and seccomp if that is ordered, and ensures that none of its processes
 outlives it.
 
-It is a program of its own, given two open files (the orders, a lifeline), so that nothing is done between fork and exec
-in Duckflow itself, which has threads. The process that stays outside adopts whatever the command leaves behind. It ends
-it all when the command ends or the other end of the lifeline is closed, as it is when Duckflow dies. It starts with
-every command, so it imports only what loads in no time: not typing, not signal, not pathlib."""
+The launcher is a separate program with two open files (the orders, a lifeline), so that Duckflow itself, which has
+threads, does nothing between fork and exec. The process that stays outside adopts all processes that the command leaves
+behind. It ends them when the command ends, or when the other end of the lifeline is closed, as it is when Duckflow
+dies. The launcher starts with every command, so it imports only modules that load in no time: not typing, not signal,
+not pathlib."""
 
 import ctypes
 import marshal
@@ -15,8 +16,8 @@ import sys
 import time
 
 Orders = tuple[list[str], float, tuple[int, int, int], list[tuple[int, str]], bytes]
-"""The command, the seconds it has to end by itself when it is told to, the rights that Landlock handles (without any
-nothing is restricted), its rules, and the filter."""
+"""The command, the seconds it has to end by itself when it is told to, the rights that Landlock handles (if there are
+none, nothing is restricted), the rules for Landlock, and the seccomp filter."""
 
 LINUX = sys.platform == "linux"
 
@@ -52,13 +53,14 @@ def main(orders_file: int, lifeline: int) -> None:
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of processes that its descendants leave behind, where the system can."""
+    """Makes this process the parent of processes that its descendants leave behind, if the system can do that."""
     if LINUX:
         check(libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 
 
 def let_go_of_streams() -> None:
-    """Closes this process's streams: they belong to the program, whose end must show at their other ends."""
+    """Closes this process's streams. They belong to the program: readers at the other ends must notice when the program
+    ends."""
     null_device = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null_device, stream)
@@ -73,7 +75,7 @@ def read(file: int) -> Orders:
 
 
 def watch(child: int, lifeline: int) -> int:
-    """Returns the command's exit code, once it or the lifeline has ended."""
+    """Waits until the command or the lifeline has ended, and returns the command's exit code."""
     poll = select.poll()
     if LINUX:
         poll.register(os.pidfd_open(child), select.POLLIN)
@@ -93,7 +95,7 @@ def watch(child: int, lifeline: int) -> int:
 
 
 def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[int, str]], program: bytes) -> None:
-    """Turns this process into the command."""
+    """Turns this process into the command, with the restrictions that the other arguments name."""
     try:
         # The command gets its own group: if it signals its whole group, it must not hit the process that looks after
         # it.
@@ -158,8 +160,8 @@ def ask_to_end(child: int, patience: float) -> None:
 
 
 def end_all(child: int) -> None:
-    """Kills processes until no child is left. Orphans of a killed process become children of this one, where it can
-    adopt."""
+    """Kills processes until no child is left. Orphans of a killed process become children of this process, if the
+    system allows that."""
     if not LINUX:
         send_all(child, SIGKILL)
     while children_left():
@@ -168,7 +170,8 @@ def end_all(child: int) -> None:
 
 
 def send_all(child: int, number: int) -> None:
-    """Signals all descendants. If the system does not tell who descends from whom, it signals the child's group."""
+    """Signals all descendants. If the system does not tell which processes descend from which, the child's group is
+    signalled."""
     for pid in descendants(os.getpid()) if LINUX else (-child,):
         try:
             os.kill(pid, number)

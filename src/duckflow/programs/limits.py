@@ -1,4 +1,4 @@
-"""Limits on how much a command may take of the machine (processes, memory, disk), checked while it runs."""
+"""Limits on a command's share of the machine (processes, memory, disk), checked while the command runs."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,8 @@ class Overrun(NamedTuple):
 
 
 class LimitWatch:
-    """Watches a command until it has `ended`, and calls `end` when it takes too much. `overrun` says of what."""
+    """Watches a command until it has `ended`, and calls `end` when the command takes too much. `overrun` names the
+    limit that was passed."""
 
     def __init__(
         self, limits: Limits, launch: Launch, pid: int, ended: Callable[[], bool], end: Callable[[], Awaitable[bool]]
@@ -38,7 +39,7 @@ class LimitWatch:
         self._end = end
         self._temporary = launch.temporary
         self._disks = {path: _free(path) for path in (launch.folder, launch.temporary) if path}
-        """The space that was free at the beginning. A disk that was full before is not the command's doing."""
+        """The space that was free at the beginning. The command is not blamed for a disk that was full before."""
         if sys.platform == "linux":
             self._task = asyncio.create_task(self._watch(), name="limits")
 
@@ -60,7 +61,7 @@ class LimitWatch:
         for seconds in chain((0, FIRST_LOOK_SECONDS), repeat(LOOK_SECONDS)):
             await asyncio.sleep(seconds)
             if seconds < LOOK_SECONDS:
-                # At the beginning it may still have been starting the programs that set up its sandbox.
+                # At the beginning the command may still have been starting the programs that set up its sandbox.
                 await asyncio.to_thread(self._restrict)
             if self._ended():
                 return
@@ -117,7 +118,8 @@ def _unnamed_files(family: Iterable[int]) -> int:
 
 
 def _size_of(folder: Path, thoroughly: bool) -> int:
-    """Returns the size of the first files only, unless the disk gives a reason to look at all of them."""
+    """Returns the size of the files in the folder. Unless `thoroughly`, only the first files are counted, to save
+    time."""
     blocks, entry_count, waiting_folders = 0, 0, [os.fspath(folder)]
     while waiting_folders and (thoroughly or entry_count < FIRST_FILES):
         with contextlib.suppress(OSError), os.scandir(waiting_folders.pop()) as entries:
@@ -131,7 +133,7 @@ def _size_of(folder: Path, thoroughly: bool) -> int:
 
 
 def _own_processes() -> list[str]:
-    """Returns the user's processes. Threads count like processes."""
+    """Returns the user's processes. Each thread counts as a process."""
     tasks: list[str] = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):

@@ -1,23 +1,127 @@
-"""One process with everything it starts."""
+"""Runs and ends one process together with all processes that it starts."""
 
 import asyncio
 import contextlib
 import logging
 import os
+import re
+import signal
 import tempfile
 import time
 from collections.abc import Callable, Generator, Sequence
 
 from duckflow.programs.launch import Launch, Stream
+from duckflow.programs.launcher import descendants, state
 from duckflow.programs.limits import LimitWatch, Overrun
-from duckflow.programs.tree import ProcessTree
+
+CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
+STOPPED = frozenset("TtZX")
+MOVING = frozenset("RS")
+TRIES = 1000
+"""The number of looks at a process that was told to stand still. On a busy machine the process may not run for a while,
+not even to stop."""
+PAUSE_SECONDS = 0.0005
+
+
+class ProcessTree:
+    """The processes of a command seen from outside, so that processes inside a sandbox count. `pid` is the process that
+    was spawned."""
+
+    def __init__(self, launch: Launch, pid: int) -> None:
+        self._launch = launch
+        self._pid = pid
+        self._ended = False
+        self._first: int | None = None
+        self._stopped: set[int] = set()
+        self._left_alone: set[int] = set()
+
+    def first_process(self) -> int | None:
+        """Returns the process with which all others in the sandbox die; None if there is no such process."""
+        if self._launch.info is not None and self._first is None:
+            with contextlib.suppress(OSError):
+                match = CHILD.search(os.read(self._launch.info, 4096))
+                self._first = int(match[1]) if match else None
+        return self._first
+
+    def stop(self) -> bool:
+        """Stops every process that still moves, in one look. Returns True if there were processes and none of them
+        moved. If not, the caller looks again: a process may have been just about to start another."""
+        if not self._launch.takes_along:
+            return self._signal_group(signal.SIGSTOP)
+        members = self._members()
+        any_moving = False
+        for pid in members:
+            process_state = state(pid)
+            if process_state == "T" and pid not in self._stopped:
+                # The process stopped by its own will, so it must not be continued by us.
+                self._left_alone.add(pid)
+            if pid in self._left_alone:
+                continue
+            # A process that waits for a disk, or whose first thread has ended, does not look as if it moved.
+            _send(pid, signal.SIGSTOP)
+            any_moving |= process_state in MOVING
+            self._stopped.add(pid)
+        return bool(members) and not any_moving
+
+    def go_on(self) -> None:
+        if not self._launch.takes_along:
+            self._signal_group(signal.SIGCONT)
+        for pid in self._members() if self._stopped else ():
+            if pid in self._stopped:
+                _send(pid, signal.SIGCONT)
+        self._stopped.clear()
+        self._left_alone.clear()
+
+    def end(self) -> None:
+        """Ends all processes. A second call does nothing."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._launch.lifeline is not None:
+            os.close(self._launch.lifeline)
+            self._launch.lifeline = None
+        elif self._launch.info is not None:
+            self._end_sandbox()
+        else:
+            self._signal_group(signal.SIGKILL)
+
+    def _end_sandbox(self) -> None:
+        """Ends a sandbox. The sandbox is stopped first, so that it cannot start a process that would be overlooked: at
+        its beginning, bubblewrap's child does not yet die with its parent."""
+        _send(self._pid, signal.SIGSTOP)
+        for _ in range(TRIES):
+            if state(self._pid) in STOPPED:
+                break
+            time.sleep(PAUSE_SECONDS)
+        family = descendants(self._pid)
+        for member in family:
+            _send(member, signal.SIGKILL)
+        # If bubblewrap may go on, it reaps its child and ends. If killed, it would leave that to the first process.
+        _send(self._pid, signal.SIGCONT if family else signal.SIGKILL)
+
+    def _members(self) -> list[int]:
+        """Returns the processes to stop. The launcher is left out, because it must be able to clean up when Duckflow
+        dies."""
+        return [*([self._pid] if self._launch.lifeline is None else []), *sorted(descendants(self._pid))]
+
+    def _signal_group(self, number: int) -> bool:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._pid, number)
+            return True
+        return False
+
+
+def _send(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
 
 log = logging.getLogger(__name__)
 
 READ_AT_ONCE = 64 * 1024
 PATIENCE_SECONDS = 5.0
 REST_SECONDS = 0.5
-"""Seconds that processes which may go on can delay the end of the output."""
+"""The most seconds by which processes that were left behind can delay the end of the output."""
 LOOK_AGAIN_SECONDS = 0.02
 LOOKS = 100
 CALM_LOOKS = 2
@@ -26,8 +130,8 @@ Take = Callable[[bytes], None]
 
 
 class Process:
-    """A process, started by `start`. It ends by itself (`wait`) or is ended (`end`); either way nothing of it is left,
-    unless the launch allows it."""
+    """A process, started by `start`. It ends by itself (`wait`) or is ended (`end`). Either way none of its processes
+    is left, unless the launch allows that."""
 
     def __init__(self, launch: Launch, child: asyncio.subprocess.Process, pipes: "Sequence[Pipe]") -> None:
         self._launch = launch
@@ -40,21 +144,22 @@ class Process:
         if launch.limits:
             self._watch = LimitWatch(launch.limits, launch, child.pid, self._has_ended, self.end)
         self.stood_seconds = 0.0
-        """Seconds in which it was made to stand still, all together."""
+        """The seconds in which the process was made to stand still, all together."""
         self.gone = False
-        """True if it is certain that nothing of it is left."""
+        """True if it is certain that no process of the command is left."""
         self.meddled: tuple[str, ...] = ()
-        """Files that make git run programs and that changed while the command ran. They are known at the end."""
+        """Files that make git run programs and that changed while the command ran. They are known only at the end."""
 
     @classmethod
     async def start(
         cls, launch: Launch, take: Take, take_errors: Take | None = None, stdin_data: bytes = b""
     ) -> "Process":
-        """Starts the process. Everything it prints, on both streams, goes to `take` in order, unless `take_errors`
-        takes the errors. It reads `stdin_data`. The launch is closed if this fails."""
+        """Starts the process. All its output, on both streams, goes to `take` in order, unless `take_errors` takes the
+        errors. The process reads `stdin_data`. The launch is closed if the start fails."""
         spawn_task = asyncio.ensure_future(cls._spawn(launch, take, take_errors, stdin_data))
         try:
-            # asyncio would answer a cancellation by killing the one process it knows of, and the others would live on.
+            # asyncio would answer a cancellation by killing the one process it knows of, and other processes would live
+            # on.
             return await asyncio.shield(spawn_task)
         except asyncio.CancelledError:
             with contextlib.suppress(OSError, ValueError):
@@ -82,23 +187,23 @@ class Process:
 
     @property
     def code(self) -> int | None:
-        """The exit code; None while it runs."""
+        """The exit code; None while the process runs."""
         code = self._child.returncode
         return 128 - code if code is not None and code < 0 else code
 
     @property
     def overrun(self) -> Overrun | None:
-        """The limit for which it was ended."""
+        """The limit that the process passed, for which it was ended; None if it passed none."""
         return self._watch.overrun if self._watch else None
 
     async def wait(self) -> int:
-        """Returns the exit code, once all its output is taken and its last process is gone."""
+        """Returns the exit code, once all output is taken and the last process is gone."""
         await self._child.wait()
         await self._settle()
         return self.code or 0
 
     async def stop(self) -> bool:
-        """Makes all its processes stand still until `go_on`. Says whether they do."""
+        """Makes all processes of the command stand still until `go_on`. Says whether they do."""
         self._stopped, calm_looks = time.monotonic(), 0
         for _ in range(LOOKS):
             if not self._stopped or self._child.returncode is not None:
@@ -118,7 +223,7 @@ class Process:
             self._tree.go_on()
 
     async def end(self) -> bool:
-        """Kills everything that is left of it. Says whether it is certain that nothing remains."""
+        """Kills all processes that are left of the command. Says whether it is certain that none remains."""
         self._stopped = 0.0
         if self._child.returncode is None:
             self._tree.end()
@@ -156,7 +261,7 @@ class Process:
 
 
 class Pipe:
-    """A pipe for a command's output. It is read one piece at a time, so that others get a turn."""
+    """A pipe for a command's output. It is read one piece at a time, so that other tasks get a turn."""
 
     def __init__(self, take: Take) -> None:
         self._take = take
@@ -167,12 +272,13 @@ class Pipe:
         self._loop.add_reader(self._start, self._read)
 
     def started(self) -> None:
-        """Closes our copy of the end. The command has its own: when that is closed, nothing more will come."""
+        """Closes our copy of the write end. The command has its own copy: when that is closed, no more output will
+        come."""
         os.close(self.end)
         self.end = -1
 
     async def drained(self, seconds: float) -> bool:
-        """Says whether everything was read. It was not if a process that cannot be ended still holds the pipe."""
+        """Says whether all output was read. Some is missing if a process that cannot be ended still holds the pipe."""
         try:
             await asyncio.wait_for(self._ended.wait(), seconds)
         except TimeoutError:
@@ -200,7 +306,8 @@ class Pipe:
 
 
 async def _gone(pid: int) -> bool:
-    """Says whether the process ends soon. The kernel ends a sandbox's first process after all its others."""
+    """Waits a moment for the end of a process, and says whether it came. The kernel ends a sandbox's first process
+    last."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:

@@ -22,7 +22,7 @@ class FloodError(Exception):
 
 
 class Printed(NamedTuple):
-    """The exit code of a program, and what it printed."""
+    """The exit code of a program, and its output."""
 
     code: int
     out: bytes
@@ -41,9 +41,9 @@ async def run(
     seconds: float | None = None,
     enough: asyncio.Event | None = None,
 ) -> int:
-    """Runs a program and returns its exit code. A program that takes longer (TimeoutError), takes too much
-    (OverrunError) or is cancelled is ended with everything it started. So is one that has printed `enough`: its exit
-    code does not matter."""
+    """Runs a program and returns its exit code. A program that takes too long (TimeoutError), takes too much
+    (OverrunError) or is cancelled is ended with all processes it started. It is also ended when `enough` is set,
+    because enough was printed; then the exit code does not matter."""
     process = await Process.start(launch, take, take_errors, stdin_data)
     end_task = asyncio.create_task(process.wait())
     flood_task = asyncio.create_task(enough.wait()) if enough else None
@@ -65,11 +65,11 @@ async def run(
 async def collect(
     launch: Launch, stdin_data: bytes = b"", seconds: float | None = None, most: int | None = None
 ) -> Printed:
-    """Runs a program and returns what it printed. Raises FloodError for more than `most` bytes on one stream."""
+    """Runs a program and returns its output. Raises FloodError for more than `most` bytes on one stream."""
     stdout, stderr, flood_event = bytearray(), bytearray(), asyncio.Event()
 
     def keep(into: bytearray, piece: bytes) -> None:
-        """Keeps a piece. Pieces after too many bytes are dropped."""
+        """Stores a piece of output. Pieces after too many bytes are dropped."""
         if most is None or len(into) <= most:
             into += piece
         else:

@@ -16,7 +16,7 @@ MARKS = (".dockerenv", "run/.containerenv", "run/systemd/container")
 """Files that Docker, Podman and systemd put into a container."""
 GROUPS = re.compile(r"docker|kubepods|containerd|libpod|/lxc|garden|buildkit")
 LAYERED = re.compile(r"(?m)^\S+ \S+ \S+ \S+ / .* - (?:overlay|aufs|fuse-overlayfs) ")
-"""A root file system that is put together from layers, as container images are."""
+"""Matches a root file system that is put together from layers, as container images are."""
 THROWN_AWAY = (
     {"GITHUB_ACTIONS": "true", "RUNNER_ENVIRONMENT": "github-hosted"},
     {"GITLAB_CI": "true", "CI_DISPOSABLE_ENVIRONMENT": "true"},
@@ -38,12 +38,12 @@ PRIVATE_KEY = b"PRIVATE KEY-----"
 MOST_LOOKED_AT = 200
 PR_SET_DUMPABLE = 4
 ENVIRONMENT_FROM, ENVIRONMENT_TO = 47, 48
-"""Positions in /proc/self/stat, counted after the program's name."""
+"""Positions of the environment's first and last address in /proc/self/stat, counted after the program's name."""
 
 
 def require_contained(environ: Mapping[str, str], home: Path, really: bool, root: Path = Path("/")) -> None:
-    """Refuses the mode where the machine does not look disposable, or where logins are in reach, unless the user says
-    that they really want it."""
+    """Refuses the mode `contained` where the machine does not look disposable, or where logins are in reach, unless the
+    user says that they really want it."""
     if really:
         return
     names_in_reach = ", ".join(shown(name) for name in in_reach(environ, home, root))
@@ -72,8 +72,9 @@ def in_reach(environ: Mapping[str, str], home: Path, root: Path) -> list[str]:
 
 
 def keep_environment_to_itself() -> None:
-    """Takes the variables out of /proc/PID/environ, where every command of the same user could read the keys in them,
-    and keeps other processes from looking into this one. The program's own `os.environ` stays as it is."""
+    """Removes the environment's variables from /proc/PID/environ, where every command of the same user could read the
+    keys in them, and keeps other processes from looking into this one. The program's own `os.environ` stays as it
+    is."""
     if sys.platform != "linux":
         return
     for name, value in os.environ.items():
@@ -98,8 +99,8 @@ def _is_socket(path: Path) -> bool:
 
 
 def _texts(place: Path) -> Iterator[bytes]:
-    """Yields the content of every file in a folder that is not empty, or of the file itself, as far as they can be
-    read."""
+    """Yields the beginning of the file, or of every file in the folder. Files that are empty or cannot be read are left
+    out."""
     names = [Path(folder, name) for folder, _, files in os.walk(place) for name in files] if place.is_dir() else [place]
     for path in names[:MOST_LOOKED_AT]:
         try:

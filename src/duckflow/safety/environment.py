@@ -8,8 +8,9 @@ from pathlib import Path
 from duckflow.safety.secrets import named_secrets
 
 SEEN = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "VIRTUAL_ENV", "CONDA_PREFIX",
     "CONDA_DEFAULT_ENV", "PYENV_ROOT", "NVM_DIR", "JAVA_HOME", "GOPATH", "GOROOT", "CARGO_HOME", "RUSTUP_HOME",
+    "LC_ALL", "LC_CTYPE", "LC_COLLATE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME", "LC_MEASUREMENT",
     "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "DUCKFLOW_FLEET_ATTEMPT",
 )  # fmt: skip
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
@@ -50,11 +51,11 @@ HARMLESS_VARIABLE = (
     r"(?:CI|NO_COLOR|FORCE_COLOR|NODE_ENV|TZ|TERM|COLUMNS|LANG|LC_[A-Z]+|PYTHONDONTWRITEBYTECODE|PYTHONUNBUFFERED"
     r"|RUST_BACKTRACE)"
 )
-"""Variables that change how a program prints, not what it runs."""
+"""Matches variables that change how a program prints, and not what it runs."""
 
 
 def environment(variables: Mapping[str, str], also: Iterable[str] = (), network: bool = False) -> dict[str, str]:
-    """Returns the harmless ones of the user's variables, and settings that keep programs from waiting for a person."""
+    """Returns the user's harmless variables, and settings that keep programs from waiting for a person."""
     named_variables = frozenset(also)
     unsure_names = (*named_variables, *(name for proxy in PROXIES for name in (proxy, proxy.upper()) if network))
     seen_variables = {

@@ -1,4 +1,4 @@
-"""Files: their kinds, reading of plain files only, locks, and writes that happen whole or not at all."""
+"""Reads plain files only, writes a file either completely or not at all, and holds locks."""
 
 import contextlib
 import errno
@@ -39,9 +39,9 @@ def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
 
 
 def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -> bytes:
-    """Returns the content of a file, or raises an OSError where it is not a plain file, or too large. Everything in
-    places where commands can write is read by this or by the workspace: it may be a pipe that nobody writes to, or have
-    no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read."""
+    """Returns the content of a file, or raises an OSError where it is not a plain file, or too large. Where commands
+    can write, files are read only by this function or by the workspace: such a file may be a pipe that nobody writes
+    to, or have no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read."""
     handle = os.open(path, os.O_RDONLY | (ALWAYS & ~os.O_NOFOLLOW if follow else ALWAYS))
     try:
         file_stat = os.fstat(handle)
@@ -56,7 +56,7 @@ def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -
 
 
 def refuse_special(facts: os.stat_result, name: str) -> None:
-    """Refuses devices, pipes, sockets and folders. Links pass here: opening refuses to follow them."""
+    """Refuses devices, pipes, sockets and folders. Links are not refused here, as opening does not follow them."""
     if stat.S_ISDIR(facts.st_mode):
         raise FolderInstead(errno.EISDIR, os.strerror(errno.EISDIR), name)
     if not stat.S_ISREG(facts.st_mode) and not stat.S_ISLNK(facts.st_mode):
@@ -116,7 +116,7 @@ def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None
 
 
 def rename_new(source_folder: int, source: str, target_folder: int, target: str) -> None:
-    """Renames, but never over something that exists."""
+    """Renames a file or folder, but never over something that exists."""
     error_number = _rename_by_kernel(source_folder, source, target_folder, target)
     if error_number in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EPERM):
         if _facts(target_folder, target):
@@ -137,7 +137,7 @@ def changed(name: str) -> ToolError:
 
 def _put_in_place(folder: int, temporary: str, name: str, expect: str | None) -> None:
     if expect == ABSENT:
-        # Takes the new name for ourselves; it fails when somebody was faster.
+        # This reserves the new name, and fails when another process was faster.
         try:
             os.close(os.open(name, NEW, 0o600, dir_fd=folder))
         except FileExistsError:
@@ -168,7 +168,8 @@ def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
 
 
 def _sync(folder: int) -> None:
-    """Makes the new name durable. Some file systems cannot, and then the file itself is safe already."""
+    """Makes a new name in a folder survive a power cut. Some file systems cannot do that, and there the file itself is
+    safe already."""
     with contextlib.suppress(OSError):
         handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:
@@ -178,7 +179,7 @@ def _sync(folder: int) -> None:
 
 
 def _rename_by_kernel(source_folder: int, source: str, target_folder: int, target: str) -> int:
-    """Returns 0 or the error number; ENOSYS where the C library has no renameat2."""
+    """Renames without replacing anything. Returns 0 or the error number; ENOSYS if the C library has no renameat2."""
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -235,7 +236,7 @@ def hold_lock(path: Path, create: int = 0) -> int:
 
 
 class Presence:
-    """Shows that this process is alive, by a lock that the system takes away when it dies."""
+    """Shows other processes that this one is alive, by a lock that the system releases when the process dies."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -255,3 +256,12 @@ class Presence:
             return True
         (self._folder / token).unlink(missing_ok=True)
         return False
+
+
+def folders_in(path: Path) -> list[Path]:
+    """Returns the folders directly in a folder, without links. The list is empty where the folder cannot be read."""
+    try:
+        with os.scandir(path) as entries:
+            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []

@@ -34,11 +34,11 @@ WHOLE_DIFF = (
 FILES = re.compile(r"\n(?=diff --git )")
 ODD = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\udc80-\udcff]")
 MOST_ODD = 0.1
-"""The largest share of bytes that are no text; a file with more is shown by its name only."""
+"""The largest share of bytes in a text file that are no text; a file with more is shown by its name only."""
 NAMELESS = ("-c", "user.name=Duckflow", "-c", "user.email=duckflow@localhost")
 """A name and address for users who have not told git who they are."""
 REPOSITORY = "160000 "
-"""The mode of an entry of the index that is a repository within this one."""
+"""The mode of an entry in git's index that is a repository of its own."""
 LEFTOVERS = (*(f"**/{name}/**" for name in sorted(HEAVY)), "**/*.py[co]")
 LOCK = "duckflow-worktrees.lock"
 LOCK_SECONDS = 0.05
@@ -46,14 +46,14 @@ LONGEST_REASON = 400
 
 
 class GitFailed(DuckflowError):
-    """Raised when git ended with an error; `reason` is its message."""
+    """Raised when git ended with an error; `reason` is git's message."""
 
     def __init__(self, command: str, reason: str) -> None:
         super().__init__("fleet.git", command=command, reason=reason)
 
 
 class GitResult(NamedTuple):
-    """The result of one call of git."""
+    """The exit code and the output of one call of git."""
 
     code: int
     output: str
@@ -61,14 +61,14 @@ class GitResult(NamedTuple):
 
 
 class Git:
-    """Runs git in the repository around one folder."""
+    """Runs git commands in the repository around one folder."""
 
     def __init__(self, folder: Path, marks: Mapping[str, str] | None = None, place: Path | None = None) -> None:
-        """`place` is git's own folder for a worktree. With it, the worktree's `.git` file is not believed: an attempt
-        could have written it, and so name other settings that start programs."""
+        """`place` is git's own folder for a worktree. With it, the worktree's `.git` file is ignored: an attempt at a
+        task could have written that file to name settings that start programs."""
         self.folder = folder
         self.marks = marks or {}
-        """Variables by which others recognise the processes of this object."""
+        """Environment variables of the git processes, by which other parts of Duckflow recognise these processes."""
         self._pinned = {"GIT_DIR": str(place), "GIT_WORK_TREE": str(folder)} if place else {}
         self.spared: tuple[str, ...] = ()
         """Files that existed before the work began. They are neither added nor cleaned away."""
@@ -81,8 +81,8 @@ class Git:
         return result.output.removesuffix("\n")
 
     async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
-        """Runs git where an error is an answer, too. `values` are names and commits that others may have chosen; git
-        takes none of them as an option."""
+        """Runs git and returns its result, even when git ends with an error. `values` are names and commits that others
+        may have chosen, so they are passed such that git takes none as an option."""
         program = find_program("git", self.folder)
         if program is None:
             raise UsageError("fleet.no_git")
@@ -92,12 +92,12 @@ class Git:
         return GitResult(streams.code, os.fsdecode(streams.out), os.fsdecode(streams.err))
 
     async def names(self, *words: str, values: Sequence[str] = ()) -> tuple[str, ...]:
-        """Runs git with `-z` and returns the names that it prints."""
+        """Runs git with `-z` and returns the names of files that it prints."""
         return tuple(name for name in (await self(*words, values=values)).split("\0") if name)
 
     async def diff(self, *commits: str, made: str = "") -> str:
-        """Returns a diff that no setting of the repository can shape, so that no text can hide from it. `made` is a
-        file that git does not know yet; it is shown as new."""
+        """Returns a diff that no setting of the repository can shape, so that no change can be hidden in it. `made` is
+        a file that git does not know yet; it is shown as new."""
         words = ("--no-index", "--", "/dev/null", made) if made else ()
         result = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
         # Code 1 says that two files differ.
@@ -110,17 +110,17 @@ class Git:
         return await self.names("diff", "--name-only", "-z", *WHOLE_DIFF, values=[*commits, "--", *within])
 
     async def commit_of(self, name: str) -> str:
-        """Returns the full id of the commit with this name, or nothing where there is none."""
+        """Returns the full id of the commit with this name, or an empty text where there is none."""
         result = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
         return "" if result.code else result.output.strip()
 
     async def checked_out(self) -> str:
-        """Returns the branch that is checked out, or nothing where it is a bare commit."""
+        """Returns the branch that is checked out, or an empty text where no branch is (a bare commit)."""
         result = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
         return result.output.strip()
 
     async def checkout_of(self, branch: str) -> "Git | None":
-        """Returns the worktree, or the main folder, in which this branch is checked out."""
+        """Returns the worktree, or the main folder, in which this branch is checked out, or None."""
         folder = ""
         for line in (await self("worktree", "list", "--porcelain")).split("\n"):
             if line.startswith("worktree "):
@@ -130,7 +130,7 @@ class Git:
         return None
 
     async def holds(self, older: str, newer: str) -> bool:
-        """Says whether the older commit is part of the newer one's history."""
+        """Says whether the older commit is part of the newer commit's history."""
         return not (await self.ends("merge-base", "--is-ancestor", values=[older, newer])).code
 
     async def move_branch(self, branch: str, commit: str, before: str) -> None:
@@ -144,8 +144,8 @@ class Git:
         return not (await self.ends("update-ref", "-d", values=[f"refs/heads/{branch}", before])).code
 
     async def add(self) -> None:
-        """Stages everything that is neither ignored, nor spared, nor left behind by programs. Repositories within this
-        one are left alone: git would read their own settings, which may name programs."""
+        """Stages all files but those that are ignored, listed in `spared`, or left behind by programs. Repositories
+        within this one are left alone: git would read their own settings, which may name programs."""
         inner_repositories = [
             name for name in await self.names("ls-files", "-o", "--exclude-standard", "-z") if name.endswith("/")
         ]
@@ -161,11 +161,11 @@ class Git:
         return await self("rev-parse", "HEAD")
 
     async def merge(self, commit: str) -> None:
-        """Merges into the files without a commit; conflicts stay in the files."""
+        """Merges a commit into the files, and commits nothing; conflicts stay in the files."""
         await self.ends(*await self._name(), "merge", "--no-commit", "--no-ff", values=[commit])
 
     async def _name(self) -> tuple[str, ...]:
-        """Returns options that name a committer where the user has none. Git demands one even where it commits
+        """Returns options that name a committer if the user has set no name. Git demands a name even if it commits
         nothing."""
         email = (await self.ends("config", "user.email")).output.strip() or os.environ.get("GIT_COMMITTER_EMAIL")
         return () if email else NAMELESS
@@ -181,7 +181,7 @@ class Git:
 
     @contextlib.asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
-        """Guards an operation that git cannot do twice at once in one repository. Other processes wait, too."""
+        """Guards an operation that must not run twice at once in one repository. Other processes wait, too."""
         async with alone_in(Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir"))):
             yield
 

@@ -7,13 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 
 from duckflow.safety.files import read_plain
-from duckflow.safety.repository import LARGEST_CONFIG, find_repository, is_harmless, read_settings
+from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, is_harmless, read_settings
 
 MOST_NESTED = 5
 BETWEEN_WORDS = re.compile(r"[\s'\"=;&|()!<>`$]+")
 HOOKS = "core.hookspath"
 INCLUDES = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
-IN_HOME = (".gitconfig", ".config/git/config")
+EVERYWHERE = ("/etc/gitconfig",)
 
 
 def git_runs(path: str, folder: Path) -> bool:
@@ -22,9 +22,7 @@ def git_runs(path: str, folder: Path) -> bool:
     repository = find_repository(folder)
     if repository is None:
         return False
-    files = [repository.common / "config", repository.folder / "config.worktree"]
-    files += [Path.home() / name for name in IN_HOME]
-    named_paths = frozenset[str]().union(*(_named_in(str(file), _stamp(file), repository.top, 0) for file in files))
+    named_paths = _named_for(repository)
     full_path = Path(os.path.normpath(folder / path))
     path_and_parents = [
         str(parent) for parent in (full_path, *full_path.parents) if str(parent).startswith(f"{repository.top}/")
@@ -32,7 +30,31 @@ def git_runs(path: str, folder: Path) -> bool:
     return not named_paths.isdisjoint(path_and_parents) or f"{full_path.parent}/" in named_paths
 
 
-def _stamp(file: Path) -> tuple[int, ...]:
+def programs_of(repository: Repository) -> dict[str, tuple[int, ...]]:
+    """Returns the programs that git may start when it commits here, with stamps that change with the files: its hooks,
+    and files of the working tree that settings name, the user's own settings among them."""
+    named_paths = [Path(os.path.realpath(path)) for path in _named_for(repository)]
+    own_paths = [path for path in named_paths if path.is_relative_to(os.path.realpath(repository.top))]
+    paths = [path for folder in (repository.common / "hooks", *own_paths) for path in folder.glob("*")]
+    programs = {path for path in (*paths, *own_paths) if path.suffix != ".sample" and path.is_file()}
+    return {
+        path.name if path.parent == repository.common / "hooks" else os.path.relpath(path, repository.top): stamp_of(
+            path
+        )
+        for path in sorted(programs)
+        if os.access(path, os.X_OK)
+    }
+
+
+def _named_for(repository: Repository) -> frozenset[str]:
+    config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    files = [repository.common / "config", repository.folder / "config.worktree", *map(Path, EVERYWHERE)]
+    files += [Path(os.environ.get("GIT_CONFIG_GLOBAL") or "~/.gitconfig"), Path(config_home, "git/config")]
+    paths = [str(file.expanduser()) for file in files]
+    return frozenset[str]().union(*(_named_in(path, stamp_of(Path(path)), repository.top, 0) for path in paths))
+
+
+def stamp_of(file: Path) -> tuple[int, ...]:
     try:
         file_stat = file.stat()
     except OSError:
@@ -42,8 +64,8 @@ def _stamp(file: Path) -> tuple[int, ...]:
 
 @lru_cache(64)
 def _named_in(file: str, stamp: tuple[int, ...], top: Path, depth: int) -> frozenset[str]:
-    """Returns the paths that a file of settings names. The stamp changes with the file. A place of hooks that is the
-    top itself ends with `/`: only what lies directly in it is meant."""
+    """Returns the paths that a file of settings names. `stamp` changes with the file. A folder of hooks is listed a
+    second time with `/` at the end: if it is the top of the repository, only files directly in it are hooks."""
     if not stamp or depth > MOST_NESTED:
         return frozenset()
     try:
@@ -59,7 +81,7 @@ def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
         if INCLUDES.fullmatch(name):
             included_file = os.path.normpath(beside / Path(value).expanduser())
             yield included_file
-            yield from _named_in(included_file, _stamp(Path(included_file)), top, depth + 1)
+            yield from _named_in(included_file, stamp_of(Path(included_file)), top, depth + 1)
         elif name == HOOKS:
             full_path = os.path.normpath(top / Path(value).expanduser())
             yield from (full_path, f"{full_path}/")

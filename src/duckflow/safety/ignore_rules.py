@@ -18,20 +18,27 @@ from duckflow.safety.workspace import Workspace
 
 ANY_FOLDERS = "**"
 PARTS = r"(?s)\[([!^]?)(\]?[^\]]*)\]|\\(.)"
-"""A class of characters, which may begin with `!` or `^`, or an escaped character that stands for itself."""
+"""Matches a class of characters (which may begin with `!` or `^`), or an escaped character that stands for itself."""
 
 
 class Wildcard:
-    """A pattern that matches whole paths, whose names are separated by `/`."""
+    """A pattern that must match a path completely, name by name between the slashes."""
 
     def __init__(self, pattern: str) -> None:
-        names = pattern.split("/")
+        self._pattern = pattern
+
+    @cached_property
+    def _names(self) -> list[re.Pattern[str] | None]:
+        """Returns the patterns of the names. They are compiled at the first try, as most rules of a file are never
+        tried."""
+        names = pairwise(["", *self._pattern.split("/")])
         # Several `**` in a row mean the same as one.
-        self._names = [
-            _name(name) for name_before, name in pairwise(["", *names]) if not name == name_before == ANY_FOLDERS
-        ]
-        self.readable = not any(name and "(?!)" in name.pattern for name in self._names)
+        return [_name(name) for name_before, name in names if not name == name_before == ANY_FOLDERS]
+
+    @property
+    def readable(self) -> bool:
         """False for a pattern with a range that runs backwards, such as `[z-a]`: it matches nothing."""
+        return not any(name and "(?!)" in name.pattern for name in self._names)
 
     def matches(self, path: str) -> bool:
         return _match(self._names, path.split("/"))
@@ -51,7 +58,7 @@ def _as_library_says(part: re.Match[str]) -> str:
 
 
 def _match(names: Sequence[re.Pattern[str] | None], path: Sequence[str]) -> bool:
-    """Matches name by name. After a `**` the remaining pattern is tried further down until it fits."""
+    """Matches a path name by name. After a `**`, the next patterns are tried at every depth until they fit."""
     name_index = path_index = 0
     retry_indexes: tuple[int, int] | None = None
     while path_index < len(path):
@@ -74,6 +81,8 @@ RULES_FILE = ".gitignore"
 LONGEST_RULES = 1024 * 1024
 LONGEST_RULE = 500
 """The longest rule that is read. No path that a person uses needs a longer one."""
+MOST_PATTERNS = 2000
+"""The largest number of rules in a file that are tried on every path. No file that a person keeps has more."""
 SPECIAL = frozenset("*?[\\")
 HEAVY = frozenset(
     ("node_modules", ".venv", "__pycache__", ".tox", ".nox", ".gradle", ".hg", ".svn", ".mypy_cache", ".pytest_cache")
@@ -86,7 +95,7 @@ CACHE = re.compile(r"(?:^|/)[\w.-]*cache_*(?:/|$)|\.py[co]$", re.IGNORECASE)
 
 
 class IgnoreRule(NamedTuple):
-    """One line of a rules file. With `by_name` it is compared with the file's name alone, not with the path."""
+    """One line of a rules file. With `by_name` the rule is compared with the file's name alone, not with the path."""
 
     wildcard: Wildcard
     by_name: bool
@@ -96,7 +105,7 @@ class IgnoreRule(NamedTuple):
 
 
 class RulesFile:
-    """The rules of one file, for the paths beneath its folder. Where none of them matches, the file `above` decides.
+    """The rules of one file, for the paths beneath its folder. Where no rule matches, the rules file `above` decides.
     Paths are relative to the top of the repository."""
 
     def __init__(self, text: str, folder: str, above: "RulesFile | None") -> None:
@@ -112,7 +121,7 @@ class RulesFile:
         self._decided: dict[tuple[str, bool], bool] = {}
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Says whether the path is ignored, by itself or with a folder above it."""
+        """Says whether the rules ignore the path itself or a folder above it."""
         is_ignored = self._decided.get((path, is_folder))
         if is_ignored is None:
             folder, _, name = path.rpartition("/")
@@ -141,10 +150,13 @@ class RulesFile:
             rules_by_key, key = self._by_ending, pattern[1:]
         else:
             rules_by_key, key = self._by_name, pattern
-        (rules_by_key.setdefault(key, []) if SPECIAL.isdisjoint(key) else self._others).append(rule)
+        if SPECIAL.isdisjoint(key):
+            rules_by_key.setdefault(key, []).append(rule)
+        elif len(self._others) < MOST_PATTERNS:
+            self._others.append(rule)
 
     def _last(self, path: str, is_folder: bool) -> IgnoreRule | None:
-        """Returns the last rule that matches."""
+        """Returns the last rule that matches the path: in git, the last one decides."""
         name = path.rpartition("/")[2]
         candidates = [*self._others, *self._by_first.get(path.partition("/")[0], ()), *self._by_name.get(name, ())]
         dot = name.find(".") if self._by_ending else -1
@@ -160,7 +172,7 @@ class RulesFile:
 
 @lru_cache(maxsize=4096)
 def rules_file(text: str, folder: str = "", above: RulesFile | None = None) -> RulesFile:
-    """Returns the same object for the same text, so that it remembers its decisions."""
+    """Returns the rules in a text. Equal texts share one object, so that its decisions are remembered."""
     return RulesFile(text, folder, above)
 
 
@@ -177,16 +189,17 @@ class IgnoredPaths:
         self.top = _rules_above(self._repository, self._lead)
 
     def below(self, rules: RulesFile, folder: str, text: str) -> RulesFile:
-        """Returns the rules inside a folder that has a rules file of its own."""
+        """Returns the rules inside a folder that has a rules file of its own with this text."""
         return rules_file(text, (self._lead + folder).rstrip("/"), rules)
 
     def ignores(self, rules: RulesFile, path: str, is_folder: bool) -> bool:
-        """Says whether a path is ignored. A tracked file never is, nor a folder with a tracked file in it."""
+        """Says whether a path is ignored. A tracked file is never ignored, nor is a folder with a tracked file in
+        it."""
         full_path = self._lead + path
         return rules.ignores(full_path, is_folder) and not self._tracks(full_path, is_folder)
 
     def ignores_file(self, path: str) -> bool:
-        """Says whether the rules of all folders above this path ignore it."""
+        """Says whether a file is ignored by the rules of the folders above it."""
         rules, names = self.top, path.split("/")
         if ".." in names:
             return False
@@ -306,7 +319,7 @@ def _rules_text(workspace: Workspace, folder: str) -> str:
 
 
 def rules_beneath(folder: int) -> str:
-    """Returns the text of the rules file in an open folder, or nothing where there is none to read."""
+    """Returns the text of the rules file in an open folder, or an empty text where none can be read."""
     try:
         with os.fdopen(open_regular(folder, RULES_FILE), "rb") as file:
             return file.read(LONGEST_RULES).decode("utf-8", "surrogateescape")

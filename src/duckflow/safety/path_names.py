@@ -1,5 +1,5 @@
-"""Names of paths: how they are shown, which mean the same, and which no tool opens (keys, logins, Duckflow's own
-state)."""
+"""Names of paths: how they are shown, which names mean the same file, and which files no tool opens (keys, logins,
+Duckflow's own state)."""
 
 import os
 import re
@@ -50,8 +50,8 @@ SHOWN_LENGTH = 120
 
 
 def names_of(path: str, root: os.stat_result) -> list[str]:
-    """Returns the names that a path consists of. `..` stays; it is resolved on the way down. Only `/` separates:
-    look-alikes of it, backslashes and drive letters are ordinary characters of a name."""
+    """Returns the names that a path consists of. `..` stays; it is resolved when the path is followed. Only `/`
+    separates: look-alikes of it, backslashes and drive letters are ordinary characters of a name."""
     _check(path)
     if path == "~" or path.startswith("~/"):
         path = _home() + path[1:]
@@ -66,9 +66,9 @@ def split(path: str) -> list[str]:
 
 
 def beneath(path: str, root: os.stat_result) -> list[str]:
-    """Returns the part of an absolute path after the work folder. The folder is recognised by what it is (device and
-    inode), not by how it is spelled, so it may be reached through links. Nothing is opened by the part before it: the
-    rest is followed from the work folder's own handle."""
+    """Returns the part of an absolute path after the work folder. The folder is recognised by its device and inode, not
+    by its spelling, so it may be reached through links. The part before the work folder is never used to open files:
+    the rest is followed from the work folder's own handle."""
     names = split(path)
     inner_names: list[str] | None = None
     current_folder = Path("/")
@@ -200,13 +200,15 @@ SETTINGS_IN_HOME = _listed("""
 
 
 def holds_home(folder: Path, home: Path) -> bool:
-    """Says whether the folder is the user's home, or one above it such as `/`, and so no project."""
+    """Says whether the folder is the user's home, or a folder above the home such as `/`. Such a folder is no
+    project."""
     return folder == Path("/") or home.resolve().is_relative_to(folder.resolve())
 
 
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:
-    """Returns the private places beneath the folder, whether they exist yet or not, and Duckflow's own ones around it
-    as well. `opened` lists places that the user's settings let commands read, such as `~/.npmrc`."""
+    """Returns the private places beneath the folder, whether they exist yet or not, and Duckflow's own folders (`own`)
+    if one of them lies in the folder or holds it. `opened` lists places that the user's settings let commands read,
+    such as `~/.npmrc`."""
     real_folder, real_home = os.path.realpath(folder), os.path.realpath(home)
     named_paths = [f"{real_home}/{name}" for name in IN_HOME if f"~/{name}" not in opened]
     inner_paths = [path for path in named_paths if path.startswith(real_folder.rstrip("/") + "/")]
@@ -221,8 +223,8 @@ def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequen
 
 
 def refuse_private(places: Iterable[Path], real: Path, spelling: str, whole: bool = False) -> None:
-    """Refuses a path in a private place. With `whole` everything beneath the path counts too, as when it is moved or
-    deleted."""
+    """Refuses a path in a private place. With `whole`, a path that contains a private place is refused too, as when a
+    folder is moved or deleted."""
     for private_path in places:
         if real.is_relative_to(private_path) or (whole and private_path.is_relative_to(real)):
             name = shown(spelling)
@@ -235,7 +237,7 @@ def refuse_private(places: Iterable[Path], real: Path, spelling: str, whole: boo
 
 
 def path_of_handle(handle: int) -> Path | None:
-    """Returns the real path of an open folder, or nothing where the system does not tell."""
+    """Returns the real path of an open folder, or None where the system does not tell it."""
     try:
         return Path(f"/proc/self/fd/{handle}").readlink()
     except OSError:
@@ -251,8 +253,8 @@ def names_file(text: str, subject: str) -> bool:
 
 
 def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, list[str]]:
-    """Replaces the names of files in the text by a mark, and returns the text and the files that were named. The name
-    of another file, or one that several of them share, stays in the text."""
+    """Replaces the names of these files in the text by a mark, and returns the text and the files that were named. A
+    name that several of these files share stays in the text, and so does the name of any other file."""
     by_name: dict[str, list[str]] = {}
     for subject in subjects:
         name = subject.rpartition("/")[2]
@@ -273,5 +275,5 @@ def named_files(text: str, subjects: Iterable[str], mark: str) -> tuple[str, lis
 
 
 def escaped(path: str) -> str:
-    """Returns the pattern that matches this path and nothing else."""
+    """Returns the glob pattern that matches this path and nothing else."""
     return re.sub(r"([*?\[\\{])", r"\\\1", path)

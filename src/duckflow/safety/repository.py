@@ -14,15 +14,15 @@ from pathlib import Path
 
 from duckflow.safety.files import digest, read_plain
 
-LARGEST_INDEX = 512 * 1024 * 1024
-LONGEST_PATH, LONGEST_NAME = 4000, 255
-LARGEST_CONFIG = 1024 * 1024
-MOST_REFS = 20_000
-SHORT_ID = 7
+MIB = 1024 * 1024
+LARGEST_INDEX, LARGEST_REFS, LARGEST_CONFIG = 512 * MIB, 64 * MIB, MIB
+LONGEST_PATH, LONGEST_NAME, LONGEST_SECTION = 4000, 255, 1000
+MOST_STAGES, LONGEST_NUMBER = 3, 10
+"""The most entries of one path in an index, and the most bytes of a number there."""
+MOST_LINES, MOST_REFS, SHORT_ID = 50_000, 20_000, 7
 GITLINK = 0o160000
-"""The mode of an entry of the index that is another repository."""
-MOST_NESTED = 10
-MOST_COMPARED = 200
+"""The mode of an entry of git's index that is another repository."""
+MOST_NESTED, MOST_COMPARED = 10, 200
 STAT_BYTES, FLAG_BYTES, INODE_AT, MODE_AT = 40, 2, 20, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
@@ -38,8 +38,8 @@ HARMLESS = (
     r"|eol|safecrlf|quotepath|abbrev|compression|bigfilethreshold|checkstat|trustctime|protecthfs|protectntfs"
     r"|untrackedcache|preloadindex|commitgraph|multipackindex|longpaths|sparsecheckout|sparsecheckoutcone)"
     r"|extensions\.(?:objectformat|worktreeconfig|refstorage)"
-    r"|remote\..*\.(?:url|pushurl|fetch|push|tagopt|prune|mirror|skipdefaultupdate|skipfetchall|gh-resolved)"
-    r"|submodule\..*\.(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
+    r"|remote\.(?>.*\.)(?:url|pushurl|fetch|push|tagopt|prune|mirror|skipdefaultupdate|skipfetchall|gh-resolved)"
+    r"|submodule\.(?>.*\.)(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
     r"|(?:branch|user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
@@ -83,9 +83,9 @@ class Repository:
         return name == "core.worktree" and (self.folder / value).resolve() == self.top.resolve()
 
     def names_its_tree(self) -> bool:
-        """Says whether the repository itself names its working tree: by a setting, as the git folder of a submodule
-        does, or by its index, where git notes inode and times of the files that it saw. Nobody can give a file those of
-        another. Links do not count, because they lead to files of others."""
+        """Says whether the repository itself names its working tree. It does so by a setting, as the git folder of a
+        submodule does, or by its index, where git notes the inode and times of the files that it saw. Nobody can give a
+        file the inode and times of another. Links do not count, because they lead to other files."""
         try:
             if any(name == "core.worktree" and self._own_place(name, value) for name, value in self.settings()):
                 return True
@@ -96,7 +96,7 @@ class Repository:
         return any(_saw(index, path) for path in names if os.path.realpath(path) == str(path))
 
     def _inner(self) -> Iterator["Repository"]:
-        """Yields submodules, and repositories that were added like files."""
+        """Yields the repositories within this one: submodules, and repositories that were added like files."""
         if not (self.folder / "index").exists():
             return
         for name, entry in self._index().items():
@@ -104,8 +104,8 @@ class Repository:
                 yield inner_repository
 
     def index(self) -> dict[str, bytes]:
-        """Returns every path of the index with its mode, content and flags, without its file's times; nothing when it
-        cannot be read. A folder that a sparse index keeps as one entry ends with `/`. Callers must not change the
+        """Returns every path of the index with its mode, content and flags, without its file's times; empty when the
+        index cannot be read. A folder that a sparse index keeps as one entry ends with `/`. Callers must not change the
         result."""
         try:
             return self._index()
@@ -117,11 +117,12 @@ class Repository:
         stamp = (index_stat.st_ino, index_stat.st_size, index_stat.st_mtime_ns, index_stat.st_ctime_ns)
         # The hash that names contents: `sha1` or `sha256`.
         names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
-        return _index(str(self.folder), stamp, DIGESTS[names])
+        if (index := _index(str(self.folder), stamp, DIGESTS[names])) is None:
+            raise ValueError(self.folder)
+        return index
 
     def index_digest(self) -> str:
-        """Returns a digest that changes with what is staged, but not when git only notes anew when it last saw the
-        files."""
+        """Returns a digest of the staged files. It stays the same when git only updates the times in the index."""
         return digest(b"".join(os.fsencode(name) + b"\0" + entry for name, entry in sorted(self.index().items())))
 
     def packs(self) -> str:
@@ -138,10 +139,10 @@ class Repository:
         return f"{name.removeprefix('refs/heads/')} {self.refs().get(name, '')[:SHORT_ID]}".strip()
 
     def refs(self) -> dict[str, str]:
-        """Returns every branch, tag and stash with its commit."""
+        """Returns every branch, tag and stash with the commit that it points to."""
         packed_refs: dict[str, str] = {}
         with contextlib.suppress(OSError, ValueError):
-            for line in os.fsdecode(read_plain(self.common / "packed-refs", LARGEST_INDEX)).splitlines():
+            for line in os.fsdecode(read_plain(self.common / "packed-refs", LARGEST_REFS)).splitlines():
                 if line[:1] not in ("#", "^"):
                     commit, _, name = line.partition(" ")
                     packed_refs[name] = commit
@@ -158,7 +159,7 @@ def find_repository(folder: Path) -> Repository | None:
 
 
 def _repository_at(top: Path) -> Repository | None:
-    """Returns the repository that begins in this folder. A `.git` that is a file points to the real one. Git also
+    """Returns the repository that begins in this folder. A `.git` that is a file names the real git folder. Git also
     accepts a folder of any name that looks like a `.git`."""
     git_folder = top / ".git"
     if git_folder.is_file():
@@ -184,7 +185,7 @@ def points_back(repository: Repository) -> bool:
 
 def own_folders(repository: Repository) -> tuple[Path, ...]:
     """Returns the git folders that really belong to this working tree: the `.git` in it, or one elsewhere that names
-    it. A `.git` file can name any folder, but only somebody who may change that folder can write into it."""
+    the tree. A `.git` file can name any folder, but only somebody who may change that folder can write into it."""
     top, folder, common = (
         Path(os.path.realpath(path)) for path in (repository.top, repository.folder, repository.common)
     )
@@ -210,15 +211,14 @@ def marks_in(work: Path, folders: Iterable[str]) -> Marks:
 
 
 def _below(work: Path, repository: Repository) -> str:
-    """Returns the place of git's files in the work folder, or nothing when they lie elsewhere."""
-    if repository.common == work or not repository.common.is_relative_to(work):
-        return ""
-    return repository.common.relative_to(work).as_posix()
+    """Returns the path of git's files in the work folder, or an empty text when they lie elsewhere."""
+    is_below = repository.common != work and repository.common.is_relative_to(work)
+    return repository.common.relative_to(work).as_posix() if is_below else ""
 
 
 def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the name of everything that changed. For a repository that undo covers, only lost packs are
-    told."""
+    """Yields the kind and the name of every change between the two states. For a repository that undo covers, only lost
+    packs are reported."""
     for folder in sorted(before.keys() | after.keys()):
         if folder not in before:
             yield "git_made", folder or "."
@@ -240,14 +240,13 @@ def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator
 
 
 def git_runs_programs(folder: Path) -> bool:
-    """Says whether git may start a program even when it only reads; without a repository there is nothing it could
-    run."""
+    """Says whether git may start a program in this folder even when it only reads; False without a repository."""
     repository = find_repository(folder)
     return repository is not None and repository.runs_programs()
 
 
 def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
-    """Returns the paths, relative to the folder, that git tracks; none where there is no repository."""
+    """Returns the paths, relative to the folder, that git tracks; empty where there is no repository."""
     repository = find_repository(folder)
     if repository is None:
         return frozenset()
@@ -258,17 +257,19 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
 
 def is_harmless(name: str, value: str) -> bool:
     """Says whether a setting names no program and no other file with settings."""
-    if name == "core.fsmonitor":
-        return value.lower() in BOOLEAN
-    return re.fullmatch(HARMLESS, name) is not None
+    return value.lower() in BOOLEAN if name == "core.fsmonitor" else re.fullmatch(HARMLESS, name) is not None
 
 
-def read_settings(text: str) -> Iterator[tuple[str, str]]:
-    """Yields the names and values of a settings file, or raises a ValueError where it cannot be read."""
-    section = ""
-    for line in _whole_lines(text.removeprefix("\ufeff")):
+@lru_cache(8)
+def read_settings(text: str) -> tuple[tuple[str, str], ...]:
+    """Returns the names and values of a settings file, or raises a ValueError where it cannot be read."""
+    settings, section = list[tuple[str, str]](), ""
+    for number, line in enumerate(_whole_lines(text.removeprefix("\ufeff"))):
         body = line.strip()
-        if header := re.match(HEADER, body):
+        header = re.match(HEADER, body)
+        if number > MOST_LINES or (header and header.end() > LONGEST_SECTION):
+            raise ValueError(line)
+        if header:
             section = header[1].lower() + (f".{header[2]}" if header[2] is not None else "")
             body = body[header.end() :].strip()
         if not body or body[0] in "#;":
@@ -276,40 +277,42 @@ def read_settings(text: str) -> Iterator[tuple[str, str]]:
         setting = re.fullmatch(SETTING, body)
         if not setting or not section:
             raise ValueError(line)
-        yield f"{section}.{setting[1].lower()}", (setting[2] or "").strip()
+        settings.append((f"{section}.{setting[1].lower()}", (setting[2] or "").strip()))
+    return tuple(settings)
 
 
 def _whole_lines(text: str) -> Iterator[str]:
     """Yields the lines, joined where one ends with a backslash."""
-    line_start = ""
-    for line in text.split("\n"):
-        line = line_start + line.removesuffix("\r")
-        backslashes = len(line) - len(line.rstrip("\\"))
-        if backslashes % 2:
-            line_start = line[:-1]
-            continue
-        line_start = ""
-        yield line
-    yield line_start
+    parts: list[str] = []
+    for line in text.replace("\r\n", "\n").split("\n"):
+        is_continued = (len(line) - len(line.rstrip("\\"))) % 2
+        parts.append(line[:-1] if is_continued else line)
+        if not is_continued:
+            yield "".join(parts)
+            parts = []
+    yield "".join(parts)
 
 
 @lru_cache(maxsize=4)
-def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]:
-    """Returns the entries of an index. `stamp` changes whenever the file does, so that an old answer is not given
-    again."""
-    entries, shared_name = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
-    if shared_name:
-        entries = _entries(read_plain(Path(folder) / f"sharedindex.{shared_name}", LARGEST_INDEX), digest)[0] | entries
+def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes] | None:
+    """Returns the entries of an index, or None when it cannot be read. `stamp` changes whenever the file does."""
+    try:
+        entries, shared_name = _entries(read_plain(Path(folder) / "index", LARGEST_INDEX), digest)
+        if shared_name:
+            entries = (
+                _entries(read_plain(Path(folder) / f"sharedindex.{shared_name}", LARGEST_INDEX), digest)[0] | entries
+            )
+    except (OSError, ValueError, IndexError, struct.error):
+        return None
     return {os.fsdecode(name): entry for name, entry in entries.items() if name}
 
 
 def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
-    """Returns the entries of an index file, and the name of the file that it shares the others with, if there is
-    one."""
+    """Returns the entries of an index file, and the name of the shared index with further entries, if there is one."""
     magic, version, count = struct.unpack_from(">4sII", data)
     if magic != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"index version {version}")
-    entries: dict[bytes, bytes] = {}
+    entries, replacing_entries = dict[bytes, bytes](), list[bytes]()
     offset, name = 12, b""
     for _ in range(count):
         start = offset
@@ -327,8 +330,15 @@ def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
             end = offset + length if length < LONG_NAME else data.index(b"\0", offset)
             name = data[offset:end]
             offset = start + (end - start + 8) // 8 * 8
-        # In a conflict, one path has several entries.
-        entries[name] = entries.get(name, b"") + entry
+        if not name:
+            # Such an entry takes the place of one of the shared index.
+            replacing_entries.append(entry)
+        elif len(name) > LONGEST_PATH or len(entries.get(name, b"")) >= MOST_STAGES * len(entry):
+            raise ValueError(name)
+        else:
+            # In a conflict, one path has several entries.
+            entries[name] = entries.get(name, b"") + entry
+    entries[b""] = b"".join(replacing_entries)
     return entries, _shared(data, offset, digest)
 
 
@@ -345,8 +355,7 @@ def _saw(index: bytes, path: Path) -> bool:
 
 
 def same_staged(old: bytes, new: bytes) -> bool:
-    """Says whether two index files stage the same. Git also rewrites the file only to note when it last saw the
-    files."""
+    """Says whether two index files stage the same files. Git also rewrites its index only to update the times in it."""
     try:
         return _entries(old, _digest_size(old)) == _entries(new, _digest_size(new))
     except (ValueError, IndexError, struct.error):
@@ -362,10 +371,10 @@ def _digest_size(index: bytes) -> int:
 
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:
-    """Returns a number of varying length, and the position after it."""
-    byte = data[at]
+    """Returns a number that takes a varying number of bytes, and the position after it."""
+    byte, end = data[at], at + LONGEST_NUMBER
     value = byte & 0x7F
-    while byte & 0x80:
+    while byte & 0x80 and at < end:
         at += 1
         byte = data[at]
         value = ((value + 1) << 7) | (byte & 0x7F)
@@ -382,7 +391,7 @@ def _shared(data: bytes, at: int, digest: int) -> str:
 
 
 def _first_line(path: Path) -> str:
-    """Returns the first line of a file; nothing where the system could not take it for a path."""
+    """Returns the first line of a file, or an empty text where that line cannot be a path."""
     try:
         line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Computes how risky an action is, and why, from what it would do; and decides which risks a mode lets through."""
+"""Computes from an action's effects how risky it is, and why; and decides which risks need a yes in which mode."""
 
 import os
 from collections.abc import Iterable
@@ -12,9 +12,8 @@ from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.git_programs import git_runs
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
-from duckflow.state.data import Section
+from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import FileImpact, Risk
 
 FILES = (
@@ -50,11 +49,11 @@ PLACES = frozenset(
 )
 TOPS = frozenset(top for top, _ in PLACES)
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
-"""Folders with programs under names that people type. Installers write there all the time, so only a file tool's change
-counts."""
+"""Folders with programs under names that people type. Installers write there all the time, so only a change by a file
+tool counts."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
-"""Files that define what habitual words such as `make` run. Only a new one counts; an existing one is a file like
-others."""
+"""Files that define what habitual words such as `make` run. Only a new file counts; a change of an existing one is like
+any other change."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
 """Names that make a folder with a `HEAD` a git folder, or say what git runs in it."""
 
@@ -81,8 +80,8 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
 
 
 def _makes_git_folder(path: str, folder: Path | None) -> bool:
-    """Says whether the path may turn its folder into a git folder. Every git folder has a `HEAD`, so that name always
-    counts, and the others count where a `HEAD` lies beside them."""
+    """Says whether the path may turn its folder into a git folder. Every git folder has a `HEAD`, so this name always
+    counts; other names count if a `HEAD` lies beside them."""
     parts = PurePosixPath(path).parts
     if parts[-1].lower() == "head":
         return True
@@ -114,12 +113,12 @@ PROGRAMS = frozenset(
 NOT_FULLY_READ = frozenset(
     ("harm.unreadable", "harm.too_long", "harm.odd_characters", "harm.untrusted", "harm.may_read")
 )
-"""Reasons that ask in every mode: the command could not be read for certain, an untrusted folder would run it, or it
-may read secret files that the sandbox cannot cover."""
+"""Reasons for which the user is asked in every mode: the command could not be read for certain, an untrusted folder
+would run it, or it may read secret files that the sandbox cannot cover."""
 
 READS_SECRET = "harm.reads_secret"
 REVEALING = frozenset(("risk.secret_read", READS_SECRET, "harm.shows_environment"))
-"""Reasons that ask in every mode because a secret would be shown to the model."""
+"""Reasons for which the user is asked in every mode, because the model would see a secret."""
 
 
 RUNS_CODE = frozenset(("harm.runs_code", "harm.runs_script", "harm.runs_fed"))
@@ -134,12 +133,12 @@ class JudgedCommand(NamedTuple):
     network: bool = False
     """The command asks for the network, which it would not have otherwise."""
     online: bool = False
-    """The command has the network, because it asked or by the settings."""
+    """The command has the network, because it asked for it or because the settings allow it."""
     spares_packs: bool = False
     """The sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
     secrets: bool = False
-    """The command asks for the project's secret files, which are covered otherwise; what it prints of them stays
-    hidden."""
+    """The command asks to read the project's secret files, which it could not see otherwise. Their content is hidden in
+    its output."""
     shut_in: bool = False
     """The command stays in the sandbox to its end, and asks for neither network nor secrets."""
     tools: tuple[ProjectTool, ...] = ()
@@ -149,20 +148,20 @@ class JudgedCommand(NamedTuple):
 
     @property
     def only_runs_code(self) -> bool:
-        """Says whether the only objection is that it runs code which Duckflow does not read, and it stays in the
-        sandbox."""
+        """Says whether the only objection to the command is that it runs code which Duckflow does not read, and the
+        command stays in the sandbox."""
         keys = {reason.key for reason in self.reasons}
         return bool(keys) and keys <= RUNS_CODE and self.verdict == "ask" and self.shut_in and not self.leaves
 
 
 class Deed(NamedTuple):
-    """The computable effects of an action."""
+    """The effects of an action, from which its risk is computed."""
 
     effect: Effect
     impacts: tuple[FileImpact, ...] = ()
     diff: str = ""
     reads: str = ""
-    """The path that is read, for an action that only reads."""
+    """The path that the action reads, if the action only reads."""
     command: JudgedCommand | None = None
 
     @property
@@ -171,7 +170,7 @@ class Deed(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """The risk of an action: its level, the reasons, and whether every mode asks."""
+    """The risk of an action: its level, the reasons, and whether the user is asked in every mode."""
 
     level: Risk = "low"
     reasons: tuple[Phrase, ...] = ()
@@ -179,13 +178,13 @@ class Assessment(NamedTuple):
     runs: bool = False
     """The action is a command that does more than read."""
     comes_back: bool = False
-    """Sandbox and undo together can take all of it back."""
+    """Sandbox and undo together can take back all effects of the action."""
     beyond_undo: bool = False
     """The action changes files of a folder that the user has added, where undo does not reach."""
 
     @property
     def reveals(self) -> bool:
-        """Says whether a yes means that the model may see a secret."""
+        """Says whether a yes to the action means that the model may see a secret."""
         return any(reason.key in REVEALING for reason in self.reasons)
 
     @property
@@ -195,14 +194,14 @@ class Assessment(NamedTuple):
 
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
-        """Returns the reasons that are told even where nothing is asked, and that only a rule for this very file
-        covers."""
+        """Returns the reasons of the kind `risk.runs_later`. They are shown even where the user is not asked, and only
+        a rule for this very file allows the action."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
 @dataclass(slots=True)
 class _Scale:
-    """Collects reasons; the highest level decides."""
+    """Collects the reasons for a risk. The highest level among them is the level of the risk."""
 
     level: Risk = "low"
     always_ask: bool = False
@@ -216,8 +215,9 @@ class _Scale:
 
 
 def assess(deed: Deed, folder: Path | None = None) -> Assessment:
-    """Computes the risk. Reads are low; changes inside the folder and runs of the project's own tools are medium; what
-    is hard to take back is high. Changes outside, secrets and dangers always ask."""
+    """Computes the risk of an action. Reads are low; changes inside the folder and runs of the project's own tools are
+    medium; actions that are hard to take back are high. Before changes outside, secrets and dangers the user is always
+    asked."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
@@ -233,7 +233,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         new = impact.change == "create"
         if writes_content and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
-            # Elsewhere it is told and can be taken back; in a folder that was added it cannot.
+            # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
@@ -249,7 +249,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _added(impact: FileImpact) -> bool:
-    """Says whether the file is in a folder that the user has added: paths there are absolute."""
+    """Says whether the file is in a folder that the user has added. Only paths in added folders are absolute."""
     return impact.path.startswith("/")
 
 
@@ -299,7 +299,7 @@ BEYOND = frozenset(
     )
 )  # fmt: skip
 """Dangers that reach beyond the machine (other people's servers; devices and the kernel, which belong to the host), or
-end it."""
+that end the machine."""
 
 
 def forbidden_here(reasons: Iterable[Phrase]) -> Phrase | None:
@@ -320,9 +320,9 @@ class SafetySettings(Section):
 
 
 def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling:
-    """Decides whether an action may run, asks, or is refused. Plan mode changes nothing. A risk with `always_ask` asks
-    in every mode, and so does a change from a doubtful reply (repaired or cut off). In the mode `contained`, where the
-    machine itself is the sandbox, nobody is asked."""
+    """Decides whether an action may run, needs the user's yes, or is refused. In plan mode every change is refused. A
+    risk with `always_ask` needs a yes in every mode, and so does a change from a doubtful reply (repaired or cut off).
+    In the mode `contained`, where the machine itself is the sandbox, nobody is asked."""
     if mode is Mode.CONTAINED:
         is_forbidden = risk.level == "forbidden" and (not risk.reasons or forbidden_here(risk.reasons))
         return "refuse" if is_forbidden else "pass"

@@ -21,13 +21,13 @@ from duckflow.safety.repository import Repository, find_repository
 from duckflow.safety.secrets import own_secret_name, secret_name
 
 PACKAGES = frozenset(("node_modules", "site-packages"))
-"""Folders of installed packages. Packages bring keys and certificates, so only names count there that people give to
-their own secrets. These folders are read when something is installed or removed, or when a secret file in them has
-moved, not before each command: no command can bring another secret there, since neither it nor a folder above it can be
-moved."""
+"""Folders of installed packages. Packages bring keys and certificates, so there a file counts as secret only by a name
+that people give to their own secrets. These folders are read when something is installed or removed, or when a secret
+file in them has moved, not before each command: no command can bring another secret there, since neither a secret file
+nor a folder above it can be moved."""
 GIT_RECORD = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: ")
-"""The beginning of a branch's file or log in `.git`. Such a file has the name of the branch, which may look like a
-secret's."""
+"""Matches the beginning of a branch's file or log in `.git`. Such a file has the name of the branch, which may look
+like the name of a secret."""
 BEHIND_LINKS = "behind links in "
 ANY_NAME = "x"
 MOST_FOLDERS = 100_000
@@ -37,11 +37,12 @@ MOST_FILES = 200
 LARGEST_TRACKED = 1024 * 1024
 LONGEST_RECORD = 80
 SETTLED_NS = 50_000_000
-"""A folder that changed less than this before it was read may change again without getting another time."""
+"""Nanoseconds: a folder that changed less than this before it was read may change again without getting another
+time."""
 
 
 class ListedFolder(NamedTuple):
-    """A folder as it was when it was last read."""
+    """The secrets and other facts of a folder, as they were when it was last read."""
 
     changed_at: int
     """The folder's time of change (ctime), which nobody can set."""
@@ -50,13 +51,13 @@ class ListedFolder(NamedTuple):
     links: tuple[str, ...] = ()
     """Links that have the name of a secret file or folder."""
     read: int = 1
-    """The number of folders that were read for it."""
+    """The number of folders that were read for this list."""
     places: tuple[int, ...] = ()
-    """The inodes of the secret files; only for installed packages."""
+    """The inodes of the secret files. They are listed only for installed packages."""
 
 
 class SecretFiles(NamedTuple):
-    """Paths of secret files beneath the folder. `whole` says that there are no others."""
+    """Paths of secret files beneath a folder. `whole` is False if the list is incomplete."""
 
     paths: tuple[str, ...]
     whole: bool
@@ -64,24 +65,24 @@ class SecretFiles(NamedTuple):
 
 class CoveredSecret(NamedTuple):
     """A file that commands do not get to see, or a folder that nobody could look into. `addable` says that `git add`
-    would take the cover for the file."""
+    would add the empty cover as if it were the file."""
 
     path: Path
     addable: bool
     held: bool = True
-    """The folders above it cannot be moved either, since the name of one of them may be the only sign that it is
-    secret."""
+    """The folders above the file must not be moved either, since the name of one of them may be the only sign that the
+    file is secret."""
 
 
 class CoveredSecrets(NamedTuple):
-    """All files to cover. Without `whole` there are more than can be covered."""
+    """The files that are hidden from commands. `whole` is False if there are more than can be hidden."""
 
     secrets: tuple[CoveredSecret, ...] = ()
     whole: bool = True
 
 
 class SecretIndex:
-    """Keeps a list of the secret files. A look compares the times of the folders and reads only those that changed."""
+    """Keeps a list of the secret files. `look` compares the times of the folders and reads only those that changed."""
 
     def __init__(self, folder: Path, most_folders: int = MOST_FOLDERS) -> None:
         self._folder = folder
@@ -130,7 +131,7 @@ class SecretIndex:
                 )
 
     def covered(self, record: Path | None = None) -> CoveredSecrets:
-        """Returns the secret files that git does not track, as far as the index can be believed. `record` is the file
+        """Returns the secret files that git does not track, as far as git's index can be believed. `record` is the file
         that remembers which ones git tracked."""
         links = BEHIND_LINKS + str(self._folder)
         if self._tracked is None:
@@ -163,8 +164,8 @@ class SecretIndex:
 
     def _believed(self, paths: Iterable[str], repository: Repository, record: Path | None) -> set[str]:
         """Returns the paths that git really tracks. A command can write anything into the index, or commit it. So an
-        entry counts only where the file's content is what it says, which only a reader of the file can know; where that
-        was so before; or where no command has run in this repository yet."""
+        entry counts in three cases: the file has the content that the entry names, which only a reader of the file can
+        know; the entry counted at the last look; or no command has run in this repository yet."""
         top, index = repository.top, repository.index()
         prefix = "" if self._folder == top else self._folder.relative_to(top).as_posix() + "/"
         index_entries = {path: index[prefix + path] for path in paths if prefix + path in index}
@@ -185,9 +186,9 @@ class SecretIndex:
         return tracked_paths & index_entries.keys()
 
     def _forget_moved(self) -> None:
-        """Forgets the listed packages when a secret file in one of them is no longer where it was. It may have moved
-        deep in the packages, which their own folder does not show, or into other packages; a link or another file may
-        be in its place."""
+        """Forgets the listed packages when a secret file in one of them is no longer where it was. The file may have
+        moved deep inside the packages, where their own folder's time does not change, or into other packages; a link or
+        another file may be in its place."""
         packages = {
             inner_folder: listed_folder
             for inner_folder, listed_folder in self._listed.items()
@@ -201,8 +202,8 @@ class SecretIndex:
             }
 
     def _places(self, paths: Iterable[str], links: int = 0) -> tuple[int, ...]:
-        """Returns the inodes of these files. It is 0 where there is no file, a link leads to it, or it has no more than
-        `links` hard links."""
+        """Returns the inodes of these files. An inode is 0 where there is no file, a link leads to it, or it has no
+        more than `links` hard links."""
         real_folder = os.path.realpath(self._folder)
         return tuple(_inode(f"{real_folder}/{path}", links) for path in paths)
 
@@ -227,7 +228,7 @@ class SecretIndex:
 
 
 class Entries(NamedTuple):
-    """The entries of a folder that matter here."""
+    """The entries of a folder that the index of secrets needs."""
 
     folders: Sequence[str] = ()
     secrets: Sequence[str] = ()
@@ -332,8 +333,8 @@ def _keep(record: Path, top: str, paths: list[str]) -> None:
 
 
 def around(folder: Path) -> Path:
-    """Returns the top of the repository around a work folder, which commands can read too. It is the folder itself
-    where there is no repository, or one that holds a whole home."""
+    """Returns the top of the repository around a work folder, which commands can read too. Without a repository, or if
+    the repository contains the user's home, it returns the folder itself."""
     repository = find_repository(folder)
     return folder if repository is None or holds_home(repository.top, Path.home()) else repository.top
 
@@ -346,7 +347,7 @@ def secret_index(folder: Path) -> SecretIndex:
 
 
 def secrets_beneath(root: Path, folder: str) -> list[str]:
-    """Returns the secret files in a folder of `root`, by their names in it."""
+    """Returns the secret files in a folder of `root`, as paths relative to that folder."""
     inner_folder = os.path.relpath(root / folder, root)
     prefix = "" if inner_folder == "." else f"{inner_folder}/"
     return [path.removeprefix(prefix) for path in secret_index(root).look().paths if path.startswith(prefix)]

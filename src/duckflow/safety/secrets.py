@@ -19,8 +19,11 @@ ENDINGS = (
     ".tfstate", ".secret", "_token", ".token",
 )  # fmt: skip
 HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
-COPIES = frozenset(("bak", "backup", "old", "orig", "save", "copy", "swp", "swo", *map(str, range(10))))
-"""Endings of copies. A copy of a secret is a secret, whatever an editor or a person has put after its name."""
+COPY = r"(?:copy|copie|kopie|bak|backup|old|orig|save|sw[a-p]|un|\d[\d-]*)"
+COPIED = re.compile(
+    rf"[~#]+$|(?:[ ._-]+\(?{COPY}\d*\)?|\(\d+\))+[~#]*(?=(?:\.[a-z]\w{{0,9}})?$)|^(?:[.#]*#|{COPY}[ _-]+(?:of )?)"
+)
+"""Matches the parts that an editor or a person adds to the name of a copy. A copy of a secret file is a secret too."""
 TELLING_WORDS = re.compile("credential|secret|passw|auth|token|account|kubeconfig|firebase|settings")
 WORDS = re.compile(
     r"(?:credentials|secrets)(?:\..*)?|(?:service[-_]?account|client_secret|.*firebase-adminsdk).*\.json"
@@ -62,14 +65,13 @@ def secret_name(path: str) -> bool:
 
 
 def own_secret_name(path: str) -> bool:
-    """Says whether people give this name to their own secrets, and packages hardly ever to a file that they bring."""
+    """Says whether people give this name to their own secrets, and packages hardly ever give it to a file of theirs."""
     name = _original(path.rpartition("/")[2].lower())
     return (name in NAMES or name.startswith(BEGINNINGS)) and not HARMLESS.fullmatch(name)
 
 
 def _original(name: str) -> str:
-    stem, _, ending = (name := name.rstrip("~")).rpartition(".")
-    return _original(stem) if stem and ending in COPIES else name
+    return COPIED.sub("", name) or name
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"
@@ -82,8 +84,8 @@ IN_PASSING = (
     r"|(://[^\s/:@]{1,100}:)(?=[^\s/@]{0,100}\d)[^\s/@]{8,100}(?=@)"
     r"|(://)[A-Za-z0-9_-]{20,200}(?=@)"
 )
-"""Forms that are too common in harmless texts to ask about, but are hidden in texts that are passed on: settings of a
-shell, and addresses. The pattern is compiled when it is first used."""
+"""Matches secrets in settings of a shell and in addresses. Harmless texts often look like them, so the user is not
+asked about them; they are only hidden in texts that are passed on. The pattern is compiled when it is first used."""
 
 
 class Masked(NamedTuple):
@@ -110,8 +112,8 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
-    """Returns the line with its end hidden when that end, or all of it, is one of the secret lines; else nothing.
-    Programs put a file's name, a number or a mark before a line of it."""
+    """Returns the line with its end hidden when that end, or all of it, is one of the secret lines; else None. The
+    beginning may be a file's name, a number or a mark that a program puts before a line of a file."""
     if line.strip() in secret:
         return BLOT
     for mark in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
@@ -125,7 +127,7 @@ MARKS_LOOKED_AT = 40
 
 
 def redacted(text: str) -> str:
-    """Returns the text with a blot in place of everything that looks like a key or a token."""
+    """Returns the text with a mark in place of everything that looks like a key or a token."""
     return mask(text).text
 
 
@@ -166,14 +168,14 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
 
 
 def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Returns the parts of these values that are secret wherever they stand: each value whole, its lines, and the
-    values that they set; the longest first."""
+    """Returns the parts of these values that are secret wherever they stand: each whole value, its lines, and the
+    values that settings in these lines have. The longest part comes first."""
     return tuple(sorted({part for value in secrets for part in _parts(value)}, key=len, reverse=True))
 
 
 def _parts(value: str) -> set[str]:
-    """Returns the secret parts of a value, or nothing where too much of it is so short that it cannot be told from
-    other text."""
+    """Returns the secret parts of a value. The set is empty where much of the value consists of lines too short to be
+    told from other text."""
     lines = [line.strip() for line in re.split(r"[\r\n]+|\\[rn]", value)]
     short_lines = "".join(line for line in lines if len(line) < SHORTEST_LINE)
     parts = {line for line in lines if len(line) >= SHORTEST_LINE}

@@ -30,7 +30,7 @@ NOT_A_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
 
 
 def link_text(folder: int, name: str) -> str | None:
-    """Returns the target of a symbolic link, or nothing when the name is no link."""
+    """Returns the target of a symbolic link, or None when the name is no link."""
     try:
         return os.readlink(name, dir_fd=folder)
     except OSError as problem:
@@ -40,7 +40,8 @@ def link_text(folder: int, name: str) -> str | None:
 
 
 class Trail:
-    """The folders from the root down to where the walk is. `..` goes back along them, never by the file system."""
+    """The open folders from the root down to where the walk is. `..` goes back along this list and is never passed to
+    the file system."""
 
     def __init__(self, root: int) -> None:
         self.names: list[str] = []
@@ -75,7 +76,7 @@ class Trail:
 
 
 class Walk:
-    """Goes down name by name, and resolves every link itself."""
+    """Follows a path down from the root, name by name, and resolves every link itself."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -88,7 +89,8 @@ class Walk:
             return trail.take()
 
     def real_names(self, names: Sequence[str]) -> list[str]:
-        """Returns the same place without links and `..`; names that do not exist (yet) stay as they are."""
+        """Returns the names of the same place without links and `..`; names that do not exist (yet) stay as they
+        are."""
         pending_names = deque(names)
         with contextlib.closing(Trail(self._root)) as trail:
             self._descend(trail, pending_names, create=False)
@@ -103,7 +105,8 @@ class Walk:
         return resolved_names
 
     def _descend(self, trail: Trail, pending: deque[str], create: bool) -> OSError | None:
-        """Follows the names as far as folders go. Remaining names stay in `pending`, and the reason is returned."""
+        """Follows the names as long as they are folders. The names after that stay in `pending`, and the reason for
+        stopping is returned."""
         links = 0
         while pending:
             name = pending.popleft()
@@ -176,8 +179,8 @@ class Workspace:
         return self.root
 
     def relative(self, path: str, follow: bool = True) -> str:
-        """Returns the one spelling of a path: relative, without links and `..`. With `follow` the last name is resolved
-        too."""
+        """Returns the standard spelling of a path: relative, without links and `..`. With `follow` the last name is
+        resolved too."""
         names = self._names(path)
         last_names = [] if follow or not names or names[-1] == ".." else [names.pop()]
         with _naming(path):
@@ -186,7 +189,7 @@ class Workspace:
         return f"./{real_path}" if real_path.startswith("~") else real_path or HERE
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
-        """Opens a plain file for reading; with `write` for both, and makes it when it does not exist."""
+        """Opens a plain file for reading. With `write`, also opens it for writing, and makes it if it is missing."""
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
         with self._place(path) as place:
             return os.fdopen(open_regular(place.folder, place.name, flags), "r+b" if write else "rb")
@@ -237,7 +240,7 @@ class Workspace:
                 rename_new(old.folder, old.name, new.folder, new.name)
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder and all folders above it; one that exists is fine."""
+        """Makes a folder and all folders above it; a folder that exists already is fine."""
         self._refuse_private(path)
         with _naming(path):
             os.close(self._walk.open_folder(self._names(path), create=True))
@@ -260,8 +263,8 @@ class Workspace:
     def walk(
         self, path: str = HERE, enter: Callable[[FolderEntry], bool] = lambda folder: True
     ) -> Iterator[FolderEntry]:
-        """Yields everything beneath a folder, a folder before its entries. One that `enter` refuses is named but not
-        entered."""
+        """Yields everything beneath a folder, each folder before its entries. A folder that `enter` refuses is yielded
+        but not entered."""
         pending_entries = self.listdir(path)[::-1]
         while pending_entries:
             item = pending_entries.pop()
@@ -271,7 +274,7 @@ class Workspace:
             try:
                 pending_entries.extend(reversed(self.listdir(f"./{item.path}")))
             except (OSError, PathRefused):
-                # It was removed meanwhile, or we may not read it: the rest can still be listed.
+                # The folder was removed meanwhile, or may not be read. Other folders can still be listed.
                 continue
 
     def _names(self, path: str) -> list[str]:
@@ -302,7 +305,8 @@ class Workspace:
             refuse_private(self.private, self.root / self.relative(path, follow), path, whole)
 
     def _find(self, names: list[str], follow: bool, create: bool) -> Place:
-        """Follows a link in last place by its text, so that the thing that is opened in the end is never a link."""
+        """Opens the place that the names lead to. If the last name is a link, its text is followed, so that the thing
+        that is opened in the end is never a link."""
         for _ in range(MAX_LINKS):
             if not names or names[-1] == "..":
                 return Place(self._walk.open_folder(names, create), HERE)
@@ -330,7 +334,7 @@ class Workspace:
 
 @contextmanager
 def _naming(path: str) -> Generator[None]:
-    """Makes a refusal name the path as the caller spelled it."""
+    """Makes a refused path appear in the error as the caller spelled it."""
     try:
         yield
     except PathRefused as refused:
@@ -356,5 +360,5 @@ def _entries(scanned: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[Fol
         try:
             yield entry(prefix + item.name, item.stat(follow_symlinks=False))
         except OSError:
-            # It was removed while we looked.
+            # The entry was removed while the folder was listed.
             continue

@@ -234,6 +234,7 @@ SCRIPTS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", SCRIPTS)
 async def test_a_command_that_does_not_name_git_sees_the_packs_read_only(ground: Ground, way: str) -> None:
     ground.begin(True)

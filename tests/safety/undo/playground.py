@@ -14,7 +14,7 @@ from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.tools.settings import FileSettings
 
 Picture = dict[str, tuple[str, int, bytes]]

@@ -10,7 +10,7 @@ from duckflow.errors import DuckflowError
 from duckflow.safety.undo.undo import Undo
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import UndoScope
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 MB = 1024 * 1024
 

@@ -1,1 +1,1 @@
-"""Programs that a work folder brings: the copy of the folder from the moment of the user's yes, and how they run."""
+"""Programs that come with a work folder: the copy of the folder from which they run, made before the user's yes."""

@@ -1,4 +1,4 @@
-"""The programs of a work folder that the user has agreed to: with which rights, and from which copy of the folder."""
+"""Records which programs of a work folder the user has allowed, with which rights, from which copy of the folder."""
 
 import contextlib
 import json
@@ -17,16 +17,16 @@ RIGHTS: tuple[Right, ...] = ("network", "sockets", "home", "outside")
 
 
 class BroughtProgram(NamedTuple):
-    """A hook or a server that a work folder brings. `name` stays the same when its command changes. A program with any
-    other text in `shown` is another program, and the user is asked about it."""
+    """A hook or a server that a work folder brings. `name` stays the same when its command changes. A program whose
+    text in `shown` differs is another program, and the user is asked about it."""
 
     name: str
     shown: str
-    """Everything that the user agrees to, as a text for people."""
+    """A text for people that names everything the user agrees to."""
 
 
 class Agreement(NamedTuple):
-    """A yes of the user."""
+    """The user's yes to one program: the rights that it got, and the copy of the folder that it runs from."""
 
     program: BroughtProgram
     rights: tuple[Right, ...]
@@ -34,8 +34,8 @@ class Agreement(NamedTuple):
 
 
 class Agreements:
-    """The agreements for one work folder, in a file of the user's own. The copies that they name are removed with
-    them."""
+    """Keeps the agreements for one work folder in a file that belongs to the user. A copy of the folder is removed
+    together with the last agreement that names it."""
 
     def __init__(self, kept_in: Path, folder: Path, copies: FolderCopies) -> None:
         self._kept_in = kept_in
@@ -49,8 +49,8 @@ class Agreements:
         return _read(self._load().get(self._folder))
 
     def add(self, agreements: Sequence[Agreement], instead_of: Sequence[BroughtProgram] = ()) -> None:
-        """Adds agreements. Each one replaces an earlier agreement about the same program, and those about
-        `instead_of`."""
+        """Adds agreements. Each one replaces an earlier agreement about the same program. Earlier agreements about the
+        programs in `instead_of` are removed too."""
         replaced_programs = {*instead_of, *(agreement.program for agreement in agreements)}
         self._write(
             [
@@ -103,7 +103,7 @@ def agreements_of(data: Path, folder: Path) -> Agreements:
 
 
 def _read(entries: Any) -> list[Agreement]:
-    """Reads agreements; an entry that cannot be read is no agreement."""
+    """Reads the agreements of one work folder from the file's entries, and skips entries that cannot be read."""
     agreements: list[Agreement] = []
     for entry in entries or ():
         with contextlib.suppress(KeyError, TypeError):

@@ -1,7 +1,8 @@
-"""Copies of a work folder, made right before the user is asked about programs that it brings.
+"""Copies of a work folder, made right before the user is asked about programs in it.
 
-A copy is a folder that is named by a digest of its content, so that several yeses share one. Files are hard links to
-contents that all copies share, and nobody may write them. The walk goes by handles and follows no link."""
+A copy is a folder that is named by a digest of its content, so that several agreements can share one copy. Its files
+are hard links to contents that all copies share, and nobody may write them. Folders are opened by handles, and no link
+is followed."""
 
 import contextlib
 import hashlib
@@ -23,17 +24,18 @@ MIB = 1024 * 1024
 LARGEST_FILE = 50 * MIB
 MOST_BYTES, MOST_FILES = 1024 * MIB, 100_000
 IGNORED_BYTES, IGNORED_FILES = 200 * MIB, 30_000
-"""Limits for a folder that git ignores; a larger one is left out."""
+"""Limits for a folder that git ignores; a larger one is left out of the copy."""
 DEEPEST = 60
 UNUSED_SECONDS = 24 * 3600.0
 FIRST = (".claude", ".codex", ".duckflow", ".agents")
-"""Folders that are copied before the others, so that in a large project something else is left out."""
+"""Folders that are copied before all others, so that they are in the copy even when the project is too large for all of
+it."""
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 CONTENTS, BEGUN = "contents", "begun-"
 
 
 class FolderCopy(NamedTuple):
-    """A copy. `left_out` lists the files and folders that are not in it, since they are too large, secret or
+    """A copy of a folder. `left_out` lists the files and folders that the copy lacks, as they are too large, secret or
     unreadable."""
 
     name: str
@@ -42,33 +44,33 @@ class FolderCopy(NamedTuple):
 
 
 class FolderCopies:
-    """All copies of one user, beneath one folder."""
+    """All folder copies of one user, stored beneath one folder."""
 
     def __init__(self, top: Path) -> None:
         self._top = top
 
     def take(self, folder: Path) -> FolderCopy:
-        """Copies the folder as it is now. It raises an OSError when there is no room."""
+        """Copies the folder as it is now. Raises an OSError if the disk is full."""
         (self._top / CONTENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished_copy = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
         try:
             copying = _Copying(folder, unfinished_copy, self._top)
             name = copying.run()
             with contextlib.suppress(OSError):
-                # Another yes may have made the same copy.
+                # An earlier question may have made the same copy.
                 unfinished_copy.rename(self._top / name)
         finally:
             shutil.rmtree(unfinished_copy, ignore_errors=True)
         return FolderCopy(name, self._top / name, tuple(copying.left_out))
 
     def find(self, name: str) -> Path | None:
-        """Returns the folder of a copy, or nothing when it is gone."""
+        """Returns the folder of a copy, or None when the copy is gone."""
         folder = self._top / name
         return folder if name and folder.is_dir() else None
 
     def remove_unused(self, used: Collection[str], at_once: Collection[str] = ()) -> None:
-        """Removes copies that no agreement names: those in `at_once` now, others when they are a day old. The user may
-        be just looking at the question about a newer one."""
+        """Removes copies that no agreement names: copies in `at_once` now, other copies when they are a day old. A
+        newer copy may belong to a question that the user is just reading."""
         oldest_time = time.time() - UNUSED_SECONDS
         for copy in self._top.iterdir() if self._top.is_dir() else ():
             if copy.name == CONTENTS or copy.name in used:
@@ -83,7 +85,7 @@ class FolderCopies:
 
 
 class _Copying:
-    """One walk through a folder."""
+    """One walk through a folder, which copies its content."""
 
     def __init__(self, folder: Path, target: Path, top: Path) -> None:
         self._real = Path(os.path.realpath(folder))
@@ -137,8 +139,8 @@ class _Copying:
             os.close(subfolder)
 
     def _link(self, handle: int, path: str, name: str) -> None:
-        """Copies a link. One that stays inside the folder leads to the same place in the copy; any other one to its
-        present target."""
+        """Copies a link. A link that stays inside the folder leads to the same place in the copy; any other link leads
+        to its present target."""
         goal = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
         target = str(goal)
         if goal.is_relative_to(self._real):
@@ -167,7 +169,7 @@ class _Copying:
         with contextlib.suppress(OSError):
             os.link(content, target)
             return
-        # The content is written beside and renamed, so that nobody sees half of it.
+        # The content is written to a temporary file and renamed, so that nobody sees half of it.
         handle, new_file = tempfile.mkstemp(dir=self._target)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -181,7 +183,7 @@ class _Copying:
 
 
 def _small(handle: int) -> bool:
-    """Says whether an ignored folder is small enough to be copied."""
+    """Says whether a folder that git ignores is small enough to be copied."""
     open_folders, files, size = [os.dup(handle)], 0, 0
     try:
         while open_folders:

@@ -1,14 +1,14 @@
 """Starts a program that a work folder brings.
 
-Words of its command that name files are taken from the copy of the folder that the user agreed to. In the
-sandbox it works in the real folder, with the rights of the model's own commands. With any further right it runs from
-the copy only: every path that it gets leads there, and the real folder is named only by a variable that no foreign
-program knows."""
+Where the command names a file, the file is taken from the copy of the folder that the user agreed to. In the sandbox
+the program works in the real folder, with the rights of the model's own commands. With any further right the program
+runs from the copy only: every path that it gets leads to the copy, and only a variable of Duckflow's own names the real
+folder."""
 
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from duckflow.programs.launch import Launch
 from duckflow.safety.brought.agreements import Right
 from duckflow.safety.brought.copies import LARGEST_FILE
+from duckflow.safety.commands.words import Call
 from duckflow.safety.files import read_plain
 from duckflow.safety.sandbox.sandbox import Sandbox
 
@@ -28,13 +29,14 @@ NAMED_FOLDER = re.compile(rf"(?:\"({PROJECT})\"|{PROJECT})((?:/[^\s\"';|&<>()`]*
 WORD = re.compile(r"[^\s;|&<>()=,:\"'`]+")
 NAMED_PATH = re.compile(r"(?<![^\s;|&<>()=,:\"'`])(?:~|\$HOME|\$\{HOME\})?/[^\s;|&<>()=,:\"'`]*")
 WRITTEN = re.compile(r">\s*[\"']?$")
-"""The text before a file that the shell writes: such a file is data, and never a program."""
+"""Matches the text right before the name of a file that the shell writes to. Such a file is data, and never a
+program."""
 PLAIN_PATH = re.compile(r"[\w./+@-]+")
 MODULE = re.compile(r"\bpython[\d.]*\s+(?:-\w+\s+)*-m\s")
 
 
 class CannotRunError(Exception):
-    """Raised when the program cannot run as the user agreed. `key` names the sentence that says why."""
+    """Raised when the program cannot run as the user agreed. `key` is the key of the message that says why."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -42,7 +44,8 @@ class CannotRunError(Exception):
 
 
 class CopiedWords:
-    """Replaces the work folder by the copy in a command. With `only` nothing may lead into the real folder."""
+    """Replaces the work folder by the copy in a command. With `only`, no path in the command may lead into the real
+    folder."""
 
     def __init__(self, folder: Path, copy: Path, home: str, only: bool) -> None:
         self._folder = Path(os.path.realpath(folder))
@@ -52,7 +55,7 @@ class CopiedWords:
         self._only = only
 
     def line(self, text: str) -> str:
-        """Rewrites a line for a shell."""
+        """Replaces the work folder by the copy in a command line for a shell."""
         if self._only:
             text = self._without_folder(text)
         copy_name = str(self._copy) if PLAIN_PATH.fullmatch(str(self._copy)) else f'"${COPY_NAME}"'
@@ -74,7 +77,7 @@ class CopiedWords:
         return text
 
     def word(self, text: str) -> str:
-        """Rewrites a word of a command that no shell reads."""
+        """Replaces the work folder by the copy in one word of a command that runs without a shell."""
         new_text = NAMED_FOLDER.sub(lambda match: self._named(match, str(self._copy)), text)
         if self._only:
             new_text = self._without_folder(new_text)
@@ -83,8 +86,8 @@ class CopiedWords:
         return str(self._copy / path) if path and (self._copy / path).is_file() else new_text
 
     def search_path(self, text: str) -> str:
-        """Rewrites a search path: places in the real folder become those of the copy, or are left out where the copy
-        has none."""
+        """Rewrites a search path. Folders in the work folder are replaced by those in the copy, or left out where the
+        copy does not have them."""
         search_folders: list[str] = []
         for search_folder in text.split(os.pathsep):
             path = self._inside(search_folder or ".")
@@ -95,7 +98,7 @@ class CopiedWords:
         return os.pathsep.join(search_folders)
 
     def value(self, text: str) -> str:
-        """Rewrites the value of a variable."""
+        """Replaces the work folder by the copy in the value of a variable."""
         return self._without_folder(text) if self._only else text
 
     def _named(self, match: re.Match[str], top: str) -> str:
@@ -106,7 +109,7 @@ class CopiedWords:
         return f"{top}{match[2]}" if only_copy or (path and (self._copy / path).is_file()) else match[0]
 
     def _inside(self, word: str, base: str = "") -> str | None:
-        """Returns the path beneath the work folder that a word names, or none when it names nothing there."""
+        """Returns the path beneath the work folder that a word names, or None when the word names no path there."""
         for home in ("~/", "$HOME/", "${HOME}/"):
             if self._home and word.startswith(home):
                 word = f"{self._home}/{word.removeprefix(home)}"
@@ -133,8 +136,8 @@ class CopiedWords:
         return NAMED_PATH.sub(of_copy, text)
 
     def _require_no_other_name(self, line: str) -> None:
-        """Refuses a line in which a name still leads to the real folder. A shell puts a name together from quotes,
-        escapes and patterns, and such a name cannot be led to the copy."""
+        """Refuses a line in which a name still leads to the real folder. A shell can make a path of quotes, escapes and
+        patterns, and such a path cannot be replaced by one in the copy."""
         for name in _names_for_shell(line) if self._only else ():
             path, parts = self._inside(name), self._folder.parts
             pattern = Path(name).parts
@@ -144,7 +147,7 @@ class CopiedWords:
 
 
 def changed_files(folder: Path, copy: Path, line: str) -> list[str]:
-    """Returns the files of the copy that a line names, and that are no longer the same in the work folder."""
+    """Returns the files of the copy that a line names, and whose content in the work folder is different now."""
     copied_line = CopiedWords(folder, copy, os.environ.get("HOME", ""), only=False).line(line)
     named_paths = [Path(word) for word in WORD.findall(copied_line) if Path(word).is_relative_to(copy)]
     paths = {path.relative_to(copy) for path in named_paths if path.is_file()}
@@ -159,7 +162,7 @@ def _content(path: Path) -> bytes | None:
 
 
 def _names_for_shell(line: str) -> Iterator[str]:
-    """Yields the absolute paths that a shell makes of a line, including those in a word that is itself a line."""
+    """Yields the absolute paths that a shell would find in a line, also in a word that is itself a command line."""
     try:
         words = shlex.split(line)
     except ValueError:
@@ -177,8 +180,8 @@ def _replaced(text: str, folder: str, copy: str) -> str:
 
 
 def python_folders(line: str, folder: Path, may: Callable[[Path], bool]) -> list[str]:
-    """Returns the folders of the scripts that a line names. PYTHONSAFEPATH keeps Python from looking there by
-    itself."""
+    """Returns the folders of the Python scripts that a line names and `may` allows. With PYTHONSAFEPATH set, Python
+    does not look for modules there by itself."""
     scripts = [Path(os.path.realpath(folder / Path(word).expanduser())) for word in WORD.findall(line) if ".py" in word]
     return list(dict.fromkeys(str(script.parent) for script in scripts if script.is_file() and may(script)))
 
@@ -189,7 +192,7 @@ def python_path(environment: Mapping[str, str], added: Sequence[str]) -> dict[st
 
 
 def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> dict[str, str]:
-    """Returns the environment for the user's own programs, so that none of their libraries is taken from the work
+    """Returns the environment for a command (`line`) of the user's own, in which no library is taken from the work
     folder."""
     real_folder = Path(os.path.realpath(folder))
 
@@ -206,8 +209,48 @@ def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> d
     return variables | python_path(variables, module_folders)
 
 
+def runs_of_folder(line: str, folder: Path, home: str) -> bool:
+    """Says whether a command of the user's names a file of the work folder, or a program that runs what the folder
+    says, such as `make`. The model may have written either of them."""
+    from duckflow.safety.commands.parse import parse
+    from duckflow.safety.commands.project_tools import names_program
+    from duckflow.safety.commands.verdict import TooMuch
+
+    text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
+    text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
+    words = [word.rstrip("/") for word in WORD.findall(text)]
+    bases = ["", *(word for word in words if (folder / word).is_dir())]
+    paths = [os.path.relpath(folder / base / word, folder) for base in bases for word in words]
+    if any(_is_file_of(folder, found_path) for path in paths for found_path in _matching(folder, path)):
+        return True
+    try:
+        return any(names_program([*_spoken_words(call)]) for call in parse(line).calls)
+    except TooMuch:
+        return True
+
+
+def _matching(folder: Path, path: str) -> Iterable[Path]:
+    is_pattern = re.search(r"[*?\[]", path) and not path.startswith("..") and "**" not in path
+    return folder.glob(path) if is_pattern else (folder / path,)
+
+
+def _is_file_of(folder: Path, path: Path) -> bool:
+    places = (Path(os.path.normpath(path)), Path(os.path.realpath(path)))
+    tops = (folder, os.path.realpath(folder))
+    return path.is_file() and any(place.is_relative_to(top) for place in places for top in tops)
+
+
+def _spoken_words(call: Call) -> Iterator[str]:
+    """Yields the words of a call. A text that a shell is to run (`bash -c`) is split into the words in it."""
+    before = ""
+    for word in call.words:
+        yield from WORD.findall(word.text) if before == "-c" else (word.text,)
+        before = word.text
+
+
 class BroughtLaunch:
-    """Everything about one start except the command itself."""
+    """Makes launches of a program that a work folder brings, with the folder, its copy and the rights that the user
+    agreed to."""
 
     def __init__(self, folder: Path, copy: Path, rights: Sequence[Right], home: Path) -> None:
         self._folder = folder
@@ -223,11 +266,14 @@ class BroughtLaunch:
         cwd: str = "",
         leaves_rest: bool = False,
     ) -> Launch:
-        """Makes the launch. `line` is a text for a shell, which `argv` names, to run."""
+        """Makes the launch. `line` is the text that the shell in `argv` is to run, or None when `argv` is the whole
+        command."""
         words = CopiedWords(self._folder, self._copy, environment.get("HOME", ""), bool(self._rights))
         command_lines = [words.line(line)] if line is not None else []
         variables = self._variables(words, environment)
         command = [*map(words.word, argv), *command_lines]
+        if self._rights and self._starts_by_path(command):
+            raise CannotRunError("brought.other_name")
         module_folders = python_folders(" ".join(command), self._copy, lambda path: path.is_relative_to(self._copy))
         modules = [str(self._copy)] if MODULE.search(" ".join(command)) else []
         variables |= python_path(variables, [*module_folders, *modules])
@@ -235,11 +281,21 @@ class BroughtLaunch:
         start_folder = Path(os.path.normpath(top_folder / words.value(cwd))) if cwd else top_folder
         return Launch(command, start_folder, variables, leaves_rest=leaves_rest)
 
+    def _starts_by_path(self, command: Sequence[str]) -> bool:
+        """Says whether a file of the copy that the command names holds the path of the real folder, as the first line
+        of a script in `.venv/bin` does. The user has not agreed to a program that is started by this path."""
+        names = {os.fsencode(name) for name in (self._folder, os.path.realpath(self._folder))} - {b"/"}
+        path_of_folder = re.compile(rb"(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w.+@-])") if names else None
+        copy = Path(os.path.realpath(self._copy))
+        paths = {os.path.realpath(copy / word) for word in WORD.findall(" ".join(command))}
+        contents = (_content(Path(path)) for path in paths if Path(path).is_relative_to(copy))
+        return path_of_folder is not None and any(path_of_folder.search(content or b"") for content in contents)
+
     def confine(
         self, launch: Launch, sandbox: Sandbox, writes: bool, folder_writable: bool, readable: Sequence[Path] = ()
     ) -> Launch:
-        """Returns the launch in the sandbox that the user agreed to. It raises CannotRunError when there is no sandbox
-        to run it in."""
+        """Returns the launch, confined as the user agreed. Raises CannotRunError when there is no sandbox to run the
+        program in."""
         if "outside" in self._rights:
             return launch
         if sandbox.kind == "none":

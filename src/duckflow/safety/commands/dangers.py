@@ -1,7 +1,8 @@
-"""The table of dangers: programs that destroy, with the words that make them do it. Rules say what a table cannot.
+"""The table of dangers: programs that destroy, with the words that make them do it. Functions judge the rest.
 
-A row: reason | programs | words of which one is enough | words that take the danger away. An option may stand anywhere,
-a plain word among the first two; `a+b` needs both; `*` is any call at all. After `git` come its subcommands."""
+A row: reason | programs | words that make a call dangerous | words that make it harmless. One of the words is enough;
+`a+b` means that both are needed, and `*` fits any call. An option may stand anywhere in the call; a plain word must be
+the first or second word after the program. The words after `git` are its subcommands."""
 
 import re
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ SIGNAL = re.compile(r"^-(?:\d+|[A-Z]+\d?|s|n|l)$")
 
 def judge_rm(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     """Judges deletions. Recursion with force is dangerous everywhere but in temporary folders; recursion alone is
-    dangerous where the target is broad."""
+    dangerous for a broad target such as the home folder."""
     options = read_options(call.arguments)
     recursive, force = options.has("-r", "-R", "--recursive"), options.has("-f", "--force")
     if options.has("--no-preserve-root"):
@@ -42,7 +43,8 @@ def judge_rm(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_move(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Judges moves and copies. Moving something broad away, or moving something to /dev/null, is a deletion."""
+    """Judges moves and copies. Moving a broad target (such as the home folder) away, or moving anything to /dev/null,
+    is a deletion."""
     options = read_options(call.arguments, "tSm", ("--target-directory", "--suffix"))
     words = options.operands
     if words and words[-1].text == "/dev/null":
@@ -81,7 +83,8 @@ def judge_writer(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Judges chmod, chown and chgrp: changes of everything below a broad place, or rights for everybody."""
+    """Judges chmod, chown and chgrp. Changing everything below a broad place, or giving rights to everybody, is
+    dangerous."""
     options = read_options(call.arguments, "", ("--reference",))
     recursive = options.has("-R", "--recursive")
     takes_away = any(re.match(r"^-[rwxst]+$", text) for text in call.texts)
@@ -102,7 +105,7 @@ def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_kill(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges kill: all processes at once, or the first process."""
+    """Judges kill: ending all processes at once, or the first process, is dangerous."""
     if "-1" in call.texts[1:] or "1" in [text for text in call.texts if not SIGNAL.match(text)]:
         yield danger("kills_all")
 
@@ -178,7 +181,7 @@ NEEDS = {"git_deletes": "what", "mirror_deletes": "program option", "database": 
 
 @dataclass(frozen=True, slots=True)
 class Danger:
-    """One row of the table."""
+    """One row of the table of dangerous programs."""
 
     reason: str
     words: tuple[tuple[str, ...], ...]
@@ -213,14 +216,15 @@ def judge_by_table(call: Call, _: Scene) -> Iterator[CommandFinding]:
 
 
 def _has(call: Call, options: Options, words: tuple[str, ...]) -> bool:
-    """Says whether the call has every word: an option among its options, any other among its first two plain words."""
+    """Says whether the call has every word: each option among its options, and each other word among its first two
+    plain words."""
     return all(
         word == "*" or (options.has(word) if word.startswith("-") else word in call.plain_words[:2]) for word in words
     )
 
 
 def _values(reason: str, call: Call, matched: str) -> dict[str, str]:
-    """Returns the values that the reason's sentence needs."""
+    """Returns the values that are filled into the sentence for this reason."""
     subcommand = call.program.removeprefix("git ")
     subject = {"gc": "objects", "prune": "objects", "update-ref": "ref"}.get(subcommand, subcommand)
     values = {"program": call.program, "what": subject, "action": matched, "option": matched, "statement": call.program}

@@ -1,4 +1,4 @@
-"""Texts that a call passes to shells and interpreters: as an argument, by a pipe, in an option, from the network."""
+"""Finds texts that a call passes to shells and interpreters: as an argument, by a pipe, in an option, by download."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -28,9 +28,9 @@ RUNS_BY_LETTER = re.compile(
     r"^(?:(?:script|runuser|flock|su|nix) -\w*?c|fd(?:find)? -\w*?[xX]|rsync -\w*?e|tar -\w*?[IF]|man -\w*?[PH]"
     r"|ansible -a|screen -X|git rebase -x|git clone -u|(?:kubectl|oc) --$)(.*)$"
 )
-"""Options that make a program run a command, which is attached or in the words after it."""
+"""Matches programs with an option that makes them run a command, which is attached to the option or follows it."""
 INSIDE_WORDS = re.compile(r"(?:(?:Proxy|Local)Command[= ]+|(?:\\!|\.shell|\.system) *|^ext::)(.+)$", re.M)
-"""Commands in the settings of ssh, in the small languages of database clients, and in addresses of git."""
+"""Matches commands in the settings of ssh, in the small languages of database clients, and in addresses of git."""
 CODE_OPTION = re.compile(r"-\w*[cempr]|--(?:eval|exec|command|print)")
 """Options of shells and interpreters that are followed by code, or by the name of a module."""
 LOOKS_LIKE_CODE = re.compile(r"[\s(){};'\"`!]")
@@ -53,13 +53,13 @@ CODE_EVALUATES = re.compile(r"\b(?:eval|exec|compile|system|popen)\b|\bFunction\
 OPENING_MARK = re.compile(r"'''|\"\"\"|'|\"|`|%x\{|qx[({/|]")
 CLOSING_MARKS = {"(": ")", "{": "}"}
 LINE_OF_TEXT = {mark: re.compile(rf"[^{mark}\\\n]*(?:\\.[^{mark}\\\n]*)*", re.DOTALL) for mark in "'\""}
-"""The text that may stand between two quotes on a line."""
+"""Matches the text that may stand between two quotes on a line."""
 RUN_WITH = re.compile(
     r"\b(?:system|popen\d?|run|call|check_(?:call|output)|get(?:status)?output|exec\w*|spawn\w*|shell_exec|passthru"
     r"|proc_open|capture\w*|new|Command)\s*[\[(\s]\s*[\[(]?([^\[\]()]*)",
     re.IGNORECASE,
 )
-"""The arguments of a call that runs programs: one text, or a list of words."""
+"""Matches the arguments of a function that runs programs: one text, or a list of words."""
 EDITOR_RUNS = re.compile(r":!\s*(.+)$", re.MULTILINE)
 MOST_LITERALS = 20
 SED_RUNS = re.compile(r"(?:^|[;}\d$/\s])e\s+(.*)")
@@ -71,13 +71,13 @@ CHANGES_WHAT_RUNS = re.compile(
 
 
 class CodeText(NamedTuple):
-    """A quoted text in a program's code."""
+    """A quoted text in a program's code, which may be a command."""
 
     text: str
 
 
 def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
-    """Judges the programs whose output is run as code."""
+    """Yields a danger when one of these calls, whose output is run as code, downloads or decodes something."""
     programs = {call.program for call in calls}
     programs |= {text.rpartition("/")[2] for call in calls if call.program in WRAPPERS for text in call.texts}
     if not DOWNLOADERS.isdisjoint(programs):
@@ -87,7 +87,7 @@ def judge_origins(calls: Iterable[Call]) -> Iterator[CommandFinding]:
 
 
 def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText | str]:
-    """Yields findings, and the texts that will be run."""
+    """Yields findings about a call, and the texts that it passes to shells and interpreters to run."""
     if call.program in SHELLS:
         yield from _shell_text(call, scene)
     elif call.program in INTERPRETERS:
@@ -96,7 +96,7 @@ def handed_over(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText 
 
 
 def _script_file(call: Call, script: Word, scene: Scene) -> Iterator[CommandFinding]:
-    """Judges a script file, or `<(…)` in its place."""
+    """Judges a script file that a call runs, or `<(…)` in place of the file."""
     yield from judge_origins(script.inside)
     if script.text.rpartition("/")[2] in scene.downloaded:
         yield danger("runs_download")
@@ -131,7 +131,7 @@ def _shell_text(call: Call, scene: Scene) -> Iterator[CommandFinding | str]:
 
 
 def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
-    """Judges the arguments of an interpreter that look like code; else a script file, or its input."""
+    """Judges the code that an interpreter runs: arguments that look like code, else a script file or the input."""
     if call.program not in AWKS:
         yield ask("runs_code", program=call.program)
     yield from judge_origins([inner_call for word in call.arguments for inner_call in word.inside])
@@ -147,8 +147,8 @@ def _code(call: Call, scene: Scene) -> Iterator[CommandFinding | CodeText]:
 
 
 def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
-    """Judges what code destroys. Once it can run commands, every text of several words in it may be one, and so may the
-    arguments of a call that runs programs."""
+    """Judges the code of a program for dangers. If the code can run commands, every text of several words in it may be
+    a command, and so may the arguments of a call that runs programs."""
     destroying_match = CODE_DESTROYS.search(text)
     if destroying_match:
         yield danger("code_destroys", call=destroying_match[0].strip())
@@ -167,7 +167,7 @@ def _judge_code(text: str) -> Iterator[CommandFinding | CodeText]:
 
 
 def _literals(text: str) -> Iterator[str]:
-    """Yields the quoted texts in code. A kind of mark that stays open is looked for only once, so the time is
+    """Yields the quoted texts in code. A quotation mark that is never closed is searched for only once, so the time is
     linear."""
     offset, open_until = 0, dict[str, int]()
     while opening_match := OPENING_MARK.search(text, offset):
@@ -202,7 +202,8 @@ def _option_texts(call: Call) -> Iterator[CommandFinding | str]:
 
 
 def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[CommandFinding | str]:
-    """Judges variables that change what other programs do, and so what a harmless-looking command runs."""
+    """Judges assignments of variables that change what other programs do. A command that looks harmless may run
+    something else with them."""
     for name, value in assignments:
         if CHANGES_WHAT_RUNS.match(name):
             yield ask("changes_what_runs", name=name)

@@ -1,4 +1,5 @@
-"""The verdict on a shell command: every call in it, and in everything it runs, is compared with readers and dangers."""
+"""The verdict on a shell command: every call in it, and in everything it runs, is compared with the tables of
+programs."""
 
 import re
 import shlex
@@ -46,8 +47,8 @@ OPERATORS = frozenset((";", "|", "||", "&&"))
 
 
 def made_plain(text: str) -> str:
-    """Returns the text as a careless reader, or another shell, would take it: no invisible characters, no other
-    dashes."""
+    """Returns the text as a careless reader, or another shell, would take it: without invisible characters, and with
+    plain dashes."""
     if text.isascii() and text.isprintable():
         return text
     if not text.isascii():
@@ -66,8 +67,8 @@ def joined_lines(text: str) -> str:
 
 
 def reads_the_same(text: str, words: list[str]) -> bool:
-    """Says whether the standard library's shell lexer sees exactly these words in this text. The grammar is large and
-    has its mistakes; only when both readings agree may a text be called harmless."""
+    """Says whether the standard library's shell lexer sees exactly these words in this text. The grammar that reads
+    commands is large and has its mistakes, so a text may be called harmless only if both agree."""
     lexer = shlex.shlex(QUIET.sub(" ", f" {text}"), posix=True, punctuation_chars=True)
     lexer.whitespace_split = True
     try:
@@ -84,7 +85,7 @@ KEPT_VERDICTS = 128
 DEEPEST = 16
 
 Opinion = CommandFinding | Call | CodeText | str
-"""A finding, a further call that is made, a text in code, or a text that is passed to a shell."""
+"""The result of a rule: a finding, another call that the command makes, a text in code, or a text that a shell gets."""
 Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (dangers.judge_rm,)),
@@ -97,7 +98,7 @@ RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("curl", "wget", "http", "https", "xh", "gh"), (services.judge_request,)),
     **dict.fromkeys(("git checkout", "git push", "git"), (services.throws_away,)),
 }
-"""Rules for programs about which a table cannot say enough."""
+"""Functions that judge programs whose dangers a table cannot describe."""
 EVERY_PROGRAM: tuple[Rule, ...] = (judge_by_table, services.judge_database, services.judge_sockets)
 KNOWN = frozenset(
     (*READERS, *RULES, *DANGERS, *WRAPPERS, *SHELLS, *INTERPRETERS, *services.SERVICES, *services.CLIENTS)
@@ -133,7 +134,7 @@ def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerd
 
 
 class _Judge:
-    """Goes through a text call by call, and through the texts that those calls run, one level deeper each."""
+    """Goes through a text call by call, and then, one level deeper, through each of the texts that these calls run."""
 
     def __init__(self, report: Report, scene: Scene, depth: int = 0) -> None:
         self.report = report
@@ -170,8 +171,8 @@ class _Judge:
         self._take_effect(call)
 
     def _guess(self, text: str) -> None:
-        """Judges a text in code. It may be a command, and is mostly something else: only a danger of a known program
-        counts."""
+        """Judges a text that was found in code. The text may be a command, but mostly it is not: only a danger of a
+        known program counts."""
         guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
         for call in parse(text).calls:
             if call.program in KNOWN:
@@ -207,7 +208,8 @@ class _Judge:
             yield from self._program(call)
 
     def _program(self, call: Call) -> Iterator[Opinion]:
-        """Judges a program that is no wrapper: what else it runs, what it destroys, and whether it only reads."""
+        """Judges a call of a program that is no wrapper (such as `sudo`): it may run other programs, destroy something
+        or only read."""
         if call.program == "git":
             call, git_options = services.as_subcommand(call)
             yield from services.runs_by_git(call, git_options)
@@ -226,7 +228,7 @@ class _Judge:
         yield from doubts(call, self.scene)
 
     def _made_name(self, call: Call) -> Iterator[CommandFinding]:
-        """Judges a call whose program's name is made at run time."""
+        """Judges a call of a program whose name is known only at run time."""
         yield ask("program_at_run_time", word=call.words[0].text)
         yield from judge_origins(call.words[0].inside)
         options = read_options(call.arguments)
@@ -236,7 +238,8 @@ class _Judge:
                     yield danger("deletes_broad", path=word.text)
 
     def _unwrapped(self, call: Call, behind: Behind) -> Iterator[Opinion]:
-        """Judges the command behind a wrapper. With all rights, a change is a change of the whole machine."""
+        """Judges the command behind a wrapper such as `sudo`. A change that is made as administrator counts as a change
+        of the whole machine."""
         inner_call = call.running(behind.words)
         yield ask(behind.doubt, program=call.program)
         yield from handed_over(call, self.scene)
@@ -251,7 +254,7 @@ class _Judge:
         if behind.known:
             yield inner_call
         elif behind.words:
-            # Perhaps it is the value of an option: only dangers count.
+            # The first word may be the value of an option, so only dangers count.
             guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
             guess_judge.judge_call(inner_call)
             self._take_dangers(guess_judge.report)
@@ -277,7 +280,7 @@ class _Judge:
                     yield danger("deletes_found", path=start_words[0].text)
 
     def _take_effect(self, call: Call) -> None:
-        """Notes what a call changes for the calls after it: the folder, and the files that it downloads."""
+        """Notes the effects of a call on the calls after it: another current folder, and files that were downloaded."""
         if call.program in ("cd", "pushd", "popd"):
             self.scene.go(next((word for word in call.arguments if not word.text.startswith("-")), None))
         elif call.program in DOWNLOADERS:

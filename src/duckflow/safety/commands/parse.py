@@ -1,4 +1,4 @@
-"""Turns a shell text into the calls in it, in the order of the text, with words that are literal or not."""
+"""Turns a shell text into the calls of programs in it, in order. Each word of a call is known to be literal or not."""
 
 import os
 import re
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 SIMPLE = frozenset(("program", "list", "command", "redirected_statement", "pipeline", "test_command"))
-"""Statements that can be followed by eye; every other kind of statement asks."""
+"""Kinds of statements that are simple to follow. Before a command with any other kind, the user is asked."""
 SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 STATEMENT = re.compile(r"(?:\w+_)?(?:statement|command|clause|item|group|definition|assignments?|subshell)|ERROR")
 NO_WORDS = frozenset(("heredoc_start", "heredoc_end", "file_descriptor", "comment"))
@@ -43,17 +43,17 @@ def _parser() -> "Parser":
 
 @dataclass(slots=True)
 class Script:
-    """A text split into its calls."""
+    """A shell text, split into the calls of programs in it."""
 
     calls: list[Call] = field(default_factory=list[Call])
     doubts: list[CommandFinding] = field(default_factory=list[CommandFinding])
     spelled: list[str] = field(default_factory=list[str])
-    """Every word as it was understood, for the second reading."""
+    """Every word as it was understood. A second lexer must read the same words (`reads_the_same` in `judge.py`)."""
 
 
 def parse(text: str) -> Script:
-    """Parses a text. It raises TooMuch for one that would take the grammar long: after a mistake the grammar looks back
-    over everything that is still open."""
+    """Parses a text. It raises TooMuch for a text that would take the grammar too long: after a mistake the grammar
+    looks back over everything that is still open."""
     if len(OPENS.findall(text)) > MOST_OPEN:
         raise TooMuch
     tree_walk = _TreeWalk(text.encode("utf-8", "replace"))
@@ -63,24 +63,27 @@ def parse(text: str) -> Script:
         if "((" in text:
             # Two brackets are two subshells when they do not close together.
             tree_walk.script.calls.extend(parse(text.replace("((", "( (")).calls)
-    tree_walk.statement(root, ())
+    try:
+        tree_walk.statement(root, ())
+    except RecursionError:
+        raise TooMuch from None
     return tree_walk.script
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The parts of one call while they are collected."""
+    """The parts of one call of a program, while they are collected."""
 
     words: list[Word] = field(default_factory=list[Word])
     assignments: list[tuple[str, Word]] = field(default_factory=list[tuple[str, Word]])
     redirects: list[Redirect] = field(default_factory=list[Redirect])
     fed: str | None = None
     following: list["Node"] = field(default_factory=list["Node"])
-    """Statements that stand on the line of a `<<EOF`."""
+    """Statements that follow a `<<EOF` on the same line."""
 
 
 class _TreeWalk:
-    """Walks the grammar's tree of one text."""
+    """Walks through the tree that the grammar makes of one shell text."""
 
     def __init__(self, source: bytes) -> None:
         self.source = source
@@ -126,7 +129,7 @@ class _TreeWalk:
                 self.script.doubts.append(ask("background"))
 
     def substitutions(self, node: "Node") -> tuple[Call, ...]:
-        """Collects the calls in `$(…)`, backquotes and `<(…)`, anywhere inside."""
+        """Collects the calls in `$(…)`, backquotes and `<(…)`, anywhere inside the node."""
         start = len(self.script.calls)
         if node.type in SUBSTITUTIONS:
             self._children(node, ())
@@ -192,7 +195,8 @@ class _TreeWalk:
                 parts.words.extend([] if kind in NO_WORDS else [self._word(node)])
 
     def _redirect(self, node: "Node", parts: _Parts) -> None:
-        """Reads a redirection. The grammar puts words that come after it into it, but they belong to the call."""
+        """Reads a redirection. The grammar takes the words after a redirection as part of it, but they belong to the
+        call."""
         operator = next((child.type for child in node.children if not child.is_named), ">")
         targets = [child for child in node.named_children if child.type != "file_descriptor"]
         target = self._word(targets[0]) if targets else Word("", known=False, literal=False)
@@ -213,7 +217,7 @@ class _TreeWalk:
                 self._part(child, parts)
 
     def _word(self, node: "Node") -> Word:
-        """Reads one word. In `shape` everything quoted is blotted out: every other character has a meaning to the
+        """Reads one word. In `shape` quoted text is replaced by `q`, so every other character has its meaning to the
         shell."""
         text, shape, is_known, is_literal = "", "", True, True
         start = len(self.script.calls)
@@ -250,8 +254,8 @@ class _TreeWalk:
 
 
 def named_targets(command: str, folder: Path) -> list[str]:
-    """Returns the paths that a command writes to: by a program that writes its arguments, or by `>`. Paths that are
-    only known at run time are left out, and so is everything after a `cd` to such a place."""
+    """Returns the paths that a command writes to: as arguments of a program that writes files, or after `>`. Paths that
+    are only known at run time are left out, and so is everything after a `cd` to such a place."""
     targets, current_folder = list[str](), folder
     try:
         calls = parse(command).calls

@@ -1,4 +1,4 @@
-"""Classifies paths in a command: inside the work folder or outside, a secret, something that runs by itself."""
+"""Classifies the paths in a command: inside or outside the work folder, a secret, a file that other programs run."""
 
 import posixpath
 import re
@@ -12,8 +12,8 @@ from duckflow.safety.secrets import secret_name
 
 LONGEST_PATH = 1000
 Target = StrEnum("Target", "INSIDE TEMPORARY HERE REPOSITORY OUTSIDE UNKNOWN DEVICE SYSTEM HOME ROOT")
-"""Kinds of places, from harmless to everything. `HERE` is the work folder itself or everything in it, `REPOSITORY`
-git's own folder."""
+"""Kinds of places, from a harmless file inside the work folder to the root of the machine. `HERE` is the work folder
+itself or everything in it, `REPOSITORY` is git's own folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ NOTHING_KNOWN = CommandFacts()
 
 @dataclass(slots=True)
 class Scene:
-    """The place where a call happens, after the effects of the calls before it."""
+    """The circumstances of a call (above all its current folder), which the calls before it have changed."""
 
     facts: CommandFacts
     place: Literal["here", "below", "elsewhere"] = "here"
     where: str = ""
-    """The folder below the work folder, as far as it is known."""
+    """The current folder as a path below the work folder, as far as it is known."""
     downloaded: set[str] = field(default_factory=set[str])
-    """Names that were passed to a program that downloads files."""
+    """Names of files that programs may have downloaded in earlier calls."""
 
     def go(self, target: Word | None) -> None:
-        """Follows a `cd` into a folder below, or somewhere else."""
+        """Follows a `cd`, into a folder below the work folder or to another place."""
         if target is None or not target.known or is_outside(target, self) or self.place == "elsewhere":
             self.place = "elsewhere"
         elif target_of(target, self) is not Target.HERE:
@@ -127,8 +127,8 @@ def is_outside(word: Word, scene: Scene) -> bool:
 
 
 def names_outside(call: Call, scene: Scene) -> bool:
-    """Says whether a call names a path that surely lies outside. Folders for temporary files count as the command's
-    own."""
+    """Says whether a call names a path that surely lies outside of the work folder. Folders for temporary files do not
+    count as outside."""
     words = (
         *call.arguments,
         *(redirect.target for redirect in call.redirects),
@@ -160,7 +160,7 @@ RUNS_BY_ITSELF = re.compile(
     r"|(?:^|/)LaunchAgents/|(?:^|/)LaunchDaemons/"
     r"|(?:^|/)\.ssh/|(?:^|/)\.gnupg/|^/etc/|^/var/spool/cron|(?:^|/)authorized_keys$"
 )
-"""Files that a shell, git, ssh or the system reads and obeys on its own."""
+"""Matches files that a shell, git, ssh or the system reads and obeys on its own."""
 
 
 @lru_cache(4096)

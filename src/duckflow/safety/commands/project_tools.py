@@ -1,8 +1,8 @@
-"""The project's own tests, checkers and builds: their programs, and the options with which a run stays what it is.
+"""The project's own tests, checkers and builds: their programs, and the options that keep such a run harmless.
 
 One table serves two readers. The judge of commands recognises such a run, which a rule may allow (`project_run`), and
-the shell tool treats it as a check (`tools/shell/checkers.py`). A row is written as in `readers.py`. An option that
-loads code, names another place for it or sends something away is in no row."""
+the shell tool treats it as a check (`tools/shell/checkers.py`). A row is written as in `reader_programs.py`. An option
+that loads code, names another place for it or sends something away is in no row."""
 
 import posixpath
 import re
@@ -153,32 +153,32 @@ gradle, gradlew, mvn, mvnw | qoeBXi --quiet --offline --no-daemon --console: --t
   --continue --parallel --rerun-tasks --batch-mode --no-transfer-progress --errors --fail-at-end --fail-fast
   --build-cache --no-build-cache
 """
-"""Programs whose next word names the task to run."""
+"""Programs, such as `make`, whose next word names the task to run."""
 TARGET = re.compile(
     r"(?P<tests>tests?|t|check|checks|verify|unit|coverage|ci)|(?P<lint>lint)|(?P<types>types?|typecheck|vet)"
     r"|(?P<build>build|all|compile|package|assemble)"
 )
 TARGET_PART = re.compile(r"[:_-]")
 PASSES_ON = ("npm", "pnpm", "yarn", "bun", "task")
-"""Task runners that pass what comes after `--` on to their script; other task runners take it as further targets."""
+"""Task runners that pass the words after `--` on to their script; other task runners take them as further targets."""
 COUNTED = re.compile(r"-\w*[jl]|--(?:jobs|load-average)")
-"""Options that are followed by a number of parallel jobs."""
+"""Matches options that are followed by a number of parallel jobs."""
 SCRIPTED = ("npm", "pnpm", "yarn")
-"""Package managers whose short forms take only `test` and `t`; any other name would be a command of their own."""
+"""Package managers that run a script by its bare name only if it is `test` or `t`; other names are their commands."""
 MAKES = ("make", "gmake")
 LONGEST_NAME = 3
 """The largest number of words in the name of a program."""
 
 
 class ProjectProgram(NamedTuple):
-    """A row of the tables that matches the beginning of a command."""
+    """A known tool of a project (test runner, linter, task runner …) that a command begins with."""
 
     name: str
     kind: CheckKind | None
-    """The kind of check; nothing for a task runner, where the target decides."""
+    """The kind of check. It is None for a task runner, whose target decides."""
     reader: Reader
     arguments: int
-    """The position where the program's arguments begin."""
+    """The number of the word with which the program's arguments begin."""
 
 
 @cache
@@ -195,11 +195,18 @@ def _programs() -> dict[str, list[tuple[CheckKind | None, Reader]]]:
 
 
 def programs_in(words: Sequence[str]) -> Iterator[ProjectProgram]:
-    """Yields the rows that match, the longest name first."""
+    """Yields the rows of the tables that match the beginning of these words, the longest name first."""
     for length in range(min(LONGEST_NAME, len(words)), 0, -1):
         name = " ".join(words[:length])
         for kind, reader in _programs().get(name, ()):
             yield ProjectProgram(name, kind, reader, length)
+
+
+def names_program(words: Sequence[str]) -> bool:
+    """Says whether a test runner, linter, build tool or task runner is named somewhere in a call: after `npx`, `xargs`
+    and the like, too. Such a program runs what the work folder says."""
+    names = [posixpath.basename(word) for word in words]
+    return any(any(programs_in(names[start:])) for start in range(len(names)))
 
 
 def check_kind(words: Sequence[str]) -> CheckKind | None:
@@ -259,14 +266,14 @@ MOST_WRAPPERS = 8
 LANGUAGES = frozenset(("python", "pypy", "node", "nodejs", "ruby", "perl", "php", "lua"))
 VERSION = re.compile(r"-[vV]|--version|--help|-h")
 SEARCHED = "PYTHONPATH"
-"""A variable that may name folders of the project."""
+"""The variable by which a command may add folders of the project to Python's search path."""
 USUAL = (".venv/bin", "venv/bin", "node_modules/.bin", "vendor/bin")
 INSTALLED = re.compile(r"(?:^|/)(?:\.venv/bin|venv/bin|node_modules/\.bin|vendor/bin)$")
 OWN_SCRIPTS = ("./gradlew", "./mvnw")
 
 
 def project_run(call: Call, scene: Scene) -> CommandFinding | None:
-    """Returns the one finding that stands for the whole call, or nothing when it is a call like others."""
+    """Returns one finding for the whole call when it runs a tool of the project, or None for any other call."""
     if scene.place == "elsewhere" or not call.words or not all(word.literal and word.known for word in call.words):
         return None
     if not all(_harmless(name, value, scene) for name, value in call.assignments):
@@ -307,8 +314,8 @@ def _origins(call: Call, words: tuple[Word, ...], scene: Scene) -> Iterator[str]
 
 
 def undressed(call: Call, scene: Scene) -> Call:
-    """Returns the call of an interpreter without wrappers that only say how long, with which harmless variables or from
-    which environment of the project it runs code. Any other call is returned as it is."""
+    """Removes wrappers from the call of an interpreter: those that only set a time limit, harmless variables or an
+    environment of the project. Any other call is returned as it is."""
     if scene.place == "elsewhere" or not all(word.literal and word.known for word in call.words):
         return call
     if not all(_harmless(name, value, scene) for name, value in call.assignments):
@@ -335,7 +342,7 @@ def _name(program: Word) -> str:
 
 
 def _long(word: Word) -> Word:
-    """Returns a long option with two dashes; programs such as go write it with one."""
+    """Returns a long option with two dashes; programs such as go write long options with one dash."""
     if re.match(r"-[a-z]{2,}(?:=|$)", word.text) and not re.fullmatch(r"-[qvxslrb]+\w?", word.text):
         return Word(f"-{word.text}")
     return word
@@ -357,8 +364,8 @@ def _harmless(name: str, value: Word, scene: Scene) -> bool:
 
 
 def _in_place(program: Word, scene: Scene) -> bool:
-    """Says whether the program is where the system or an installer has put it. The folder's own copy can do no more
-    than code that the model writes: the sandbox holds it."""
+    """Says whether the program is where the system or an installer has put it, such as in `.venv/bin`. If the model has
+    put another program there, the sandbox lets it do no more than the model's other code."""
     folder = posixpath.dirname(program.text)
     if folder in TRUSTED_FOLDERS or program.text in OWN_SCRIPTS:
         return True
@@ -366,7 +373,7 @@ def _in_place(program: Word, scene: Scene) -> bool:
 
 
 def _unwrapped(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Returns the words without wrappers and without the interpreter that runs the module."""
+    """Returns the words without wrappers and without the interpreter that runs a module (`python -m`)."""
     words = _without_wrappers(words, scene)
     module = MODULE.match(_joined(words))
     if not module:
@@ -379,7 +386,7 @@ def _joined(words: tuple[Word, ...]) -> str:
 
 
 def _without_wrappers(words: tuple[Word, ...], scene: Scene) -> tuple[Word, ...]:
-    """Removes words that only say how long or from which environment a program runs. Nobody needs many of them."""
+    """Removes words that only set a time limit, variables or an environment for a program: `timeout 60`, `uv run`."""
     for _ in range(MOST_WRAPPERS):
         if words and words[0].text == "env":
             assignments = [word.text.partition("=") for word in takewhile(lambda word: "=" in word.text, words[1:])]

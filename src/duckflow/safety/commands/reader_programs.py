@@ -1,4 +1,4 @@
-"""The table of readers: programs that only read, with the options that keep them so. A program that is not here asks.
+"""The table of readers: programs that only read, with the options that keep them so. The user is asked before others.
 
 A row: programs | options | limits. Options are named one by one: letters without a value, `n:` with a text as value,
 `f@` with a path as value that is checked like an operand, `p~` with a value that only switches something off
@@ -212,14 +212,14 @@ npx, gem, javac, gcc, g++, clang, cmake, make, ninja, podman, aws, gcloud, bash,
 node, npm, ruby, php, bun, lua | v --version
 python, pip, curl, wget, ssh, uv, ruff, mypy, tmux | V --version
 """
-"""Programs that everybody knows, asked for their version with no other word.
+"""Well-known programs that are harmless when they are asked for nothing but their version.
 
 Programs that run something of the work folder even then are left out: yarn, cargo, mvn, pytest, composer and others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """One row of the table."""
+    """One row of the table of programs that only read."""
 
     options: dict[str, Kind]
     """The options, such as `-n` or `--lines`, and the kind of value that each one takes."""

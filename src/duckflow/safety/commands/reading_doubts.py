@@ -52,7 +52,7 @@ def tells_version(call: Call) -> bool:
 
 
 def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Yields doubts about spelling, place, options, operands, and a script that the program is given."""
+    """Yields doubts about a call: its spelling, place, options, operands, and a script that the program is given."""
     program = call.words[0]
     name = program.text.rpartition("/")[2]
     if not program.literal:
@@ -74,11 +74,11 @@ def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 @dataclass(slots=True)
 class ReadArguments:
-    """Arguments compared with a row of the table; `paths` are values of options."""
+    """The arguments of a call, sorted by what a row of the table says about them; `paths` are values of options."""
 
     given: set[str]
     leading: set[str]
-    """Options before the first operand. Some programs take everything after it for operands."""
+    """Options before the first operand. Some programs take everything after the first operand as operands."""
     unknown: list[str]
     operands: list[Word]
     paths: list[Word]
@@ -159,7 +159,8 @@ def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[Comman
 
 
 def doubt_redirects(call: Call, scene: Scene) -> Iterator[CommandFinding]:
-    """Yields doubts about redirections: output that is written to a file, and input from a file like any other."""
+    """Yields doubts about redirections: output that is written to a file, and input files, which are checked like
+    operands."""
     for redirect in call.redirects:
         target = redirect.target
         if not target.literal:

@@ -1,5 +1,4 @@
-"""Judges git, services, databases and requests, which destroy when they are told to, mostly for good; and secrets that
-are sent away."""
+"""Judges git, services, databases and requests, which can destroy things for good; and secrets that are sent away."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from duckflow.safety.commands.verdict import CommandFinding, ask, danger
 from duckflow.safety.commands.words import Call, Word, names, read_options
 
 REVISION = re.compile(r"^[\w@][\w./@~^-]*$")
-"""Revisions such as `HEAD~2` and `main^`, which mean the same to git in every shell."""
+"""Matches revisions such as `HEAD~2` and `main^`, which every shell passes to git unchanged."""
 SECOND_WORDS = frozenset(name.split()[1] for name in GIT_READERS if name.count(" ") == 2)
 COMPARING = frozenset(read_table(f"diff | {DIFF_OPTIONS.replace('0-9', '')} Lcmt")["diff"].options)
 NOTHING = frozenset[str]()
@@ -22,9 +21,9 @@ RECORDED: dict[str, frozenset[str]] = {
     "ls-files": names("-m --modified"),
     "describe": names("--dirty"),
 }
-"""Commands that read what is recorded, and the options with which they compare the contents of files. Without these
-options they start no program that the repository names, whatever its settings say: the environment of a command that
-runs unasked switches them off (`GIT_ALONE`)."""
+"""Git commands that read recorded history, and the options with which they compare the contents of files. Without these
+options git starts no program that the repository names, whatever its settings say: a command that runs unasked gets an
+environment that switches these programs off (`GIT_ALONE`)."""
 OWN_HARMLESS = names("--no-pager -P --version -v --no-optional-locks --literal-pathspecs")
 OWN_WITH_VALUE = names("--git-dir --work-tree --namespace --exec-path --config-env --attr-source")
 SIGNED = re.compile(r"%G|signature")
@@ -36,7 +35,8 @@ RUNS_PROGRAMS = re.compile(
 
 
 def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
-    """Returns `git -C x log -1` as a call of the program `git log`, and git's own options with their values."""
+    """Returns a call of git as a call of its subcommand (`git -C x log -1` becomes `git log` with `-1`), and git's own
+    options with their values."""
     git_options, words = list[tuple[str, str]](), list(call.arguments)
     while words and words[0].text.startswith("-"):
         text = words.pop(0).text
@@ -57,8 +57,8 @@ def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
 
 
 def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Iterator[CommandFinding]:
-    """Yields doubts about a call of git. Even reading runs programs where the repository's settings say so, once
-    contents are compared."""
+    """Yields doubts about a call of git. Even a reading command runs programs if it compares contents and the
+    repository's settings name such programs."""
     comparing_options = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
     compares = comparing_options is None or read_options(call.arguments, "nSGUL").has(*comparing_options)
     if compares and scene.facts.git_runs_programs is None:
@@ -86,7 +86,8 @@ def runs_by_git(call: Call, own: tuple[tuple[str, str], ...]) -> Iterator[str]:
 
 
 def throws_away(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges what the table of dangers cannot: which operands are paths, and which branches are overwritten."""
+    """Judges `git checkout` and `git push` by their operands: a checkout of paths discards changes, and a push may
+    overwrite or delete branches."""
     texts = call.texts
     if call.program == "git checkout":
         options = read_options(call.arguments, "bBU", ("--orphan", "--conflict", "--unified", "--inter-hunk-context"))
@@ -155,7 +156,8 @@ LOCAL = names(
 
 
 def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges a service by its first telling word: `list` and `create` are harmless, `delete` is not."""
+    """Judges a call of a service's client (such as `aws`) by its first word that names an action: `list` and `create`
+    are harmless, `delete` is not."""
     is_service = call.program in SERVICES or call.program.startswith(FAMILIES)
     if any(text.startswith(DRY) and not text.endswith("=none") for text in call.texts):
         return
@@ -180,7 +182,8 @@ def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
 
 
 def _judge_options(call: Call, words: list[str]) -> Iterator[CommandFinding]:
-    """Judges `--delete`, `apply` and `up` with the question switched off, and scaling down to nothing."""
+    """Judges dangerous options of services: `--delete`, `apply` and `up` with the question switched off, and scaling
+    down to zero."""
     for text in call.texts:
         name = PARTS.split(text.lstrip("-").partition("=")[0])
         if text.startswith("-") and not OPTIONS.isdisjoint(name[:2]) and not text.endswith("=false"):
@@ -219,8 +222,8 @@ RUNNERS = names(
 
 
 def judge_database(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges statements for a database client that drop, empty or overwrite without a condition, and tasks with such
-    names."""
+    """Judges statements for a database client that drop, empty or overwrite without a condition, and calls of tasks
+    with names such as `db:drop`."""
     if call.program in CLIENTS:
         for text in (*call.texts, " ".join(call.texts), call.input_text or ""):
             match = STATEMENT.search(text)
@@ -270,7 +273,7 @@ def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges a file that looks like a secret and is sent to another machine."""
+    """Judges calls that send a file which looks like a secret to another machine."""
     options = read_options(call.arguments, REQUEST_VALUES.get(call.program, ""), UPLOADS)
     sent_texts = [word.text for word in (*options.operands, *options.values(*UPLOADS))]
     sent_texts += [redirect.target.text for redirect in call.redirects if redirect.operator == "<"]

@@ -1,10 +1,10 @@
-"""The verdict on a command, and the findings it is made of."""
+"""The verdict on a shell command, and the findings that it is made of."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from duckflow.safety.path_names import shown
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 Verdict = Literal["safe", "ask", "dangerous"]
 SHOWN_LENGTH = 80
@@ -16,13 +16,13 @@ MOST_REASONS = 6
 RUNS_TOOL = {f"harm.runs_{kind}": kind for kind in ("tests", "linters", "builds")}
 LEAVES = frozenset(("harm.git_elsewhere", "harm.as_administrator", "harm.on_another_machine", "harm.background"))
 GENERAL = frozenset(("harm.unknown_program", "harm.expands", "harm.reads_outside"))
-"""Reasons that say little beside others, so they come last."""
+"""Reasons that say little when there are other reasons, so they come last."""
 VAGUE = {"harm.unknown_program": 2, "harm.runs_code": 1}
-"""Reasons that say nothing beside a clearer one about the same program, with their degree of vagueness."""
+"""Reasons that are left out where a clearer one about the same program exists, with their degree of vagueness."""
 
 
 RUNS_TEXT = frozenset(("harm.runs_code", "harm.runs_fed"))
-"""Reasons beside which it need not be said that a program gets a text as input."""
+"""Reasons that already say that a program gets a text as input, so that this need not be said again."""
 
 
 class ProjectTool(NamedTuple):
@@ -33,8 +33,8 @@ class ProjectTool(NamedTuple):
 
 
 class CommandVerdict(NamedTuple):
-    """The verdict: `safe` only reads, `ask` may change something, `dangerous` destroys much, or outside, or for
-    good."""
+    """The verdict on a command. `safe`: it only reads. `ask`: it may change something. `dangerous`: it destroys much,
+    or outside the work folder, or for good."""
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
@@ -45,7 +45,7 @@ class CommandVerdict(NamedTuple):
 
 
 class CommandFinding(NamedTuple):
-    """One reason not to run a command unasked."""
+    """One reason to ask the user before a command runs."""
 
     verdict: Literal["ask", "dangerous"]
     key: str
@@ -65,12 +65,12 @@ def _short(values: dict[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 class TooMuch(Exception):
-    """Raised when a command is nested in more layers than Duckflow looks through."""
+    """Raised when a command is too long, or nested too deeply, to be judged."""
 
 
 @dataclass(slots=True)
 class Report:
-    """The findings about a command so far, each one once."""
+    """The findings about a command so far, without repetitions."""
 
     findings: dict[CommandFinding, None] = field(default_factory=dict[CommandFinding, None])
     work: int = 0
@@ -87,7 +87,7 @@ class Report:
             raise TooMuch
 
     def verdict(self) -> CommandVerdict:
-        """Returns the verdict with its reasons: dangers first, and those that say little last."""
+        """Returns the verdict with its reasons: dangers come first, and reasons that say little come last."""
         dangers = [finding for finding in self.findings if finding.verdict == "dangerous"]
         doubts = [finding for finding in self.findings if finding.verdict == "ask"]
         least_vague: dict[str, int] = {}

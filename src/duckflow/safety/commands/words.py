@@ -11,12 +11,12 @@ ECHO_OPTION = re.compile(r"^-[neE]+$")
 
 
 def names(text: str) -> frozenset[str]:
-    """Returns a set of names that are written as one text, which is easy to read and to edit."""
+    """Splits a text into a set of names. A table is easier to read and to edit as one text."""
     return frozenset(text.split())
 
 
 def program_name(word: str) -> str:
-    """Returns the program's name without its folder and version; on some disks `RM` is `rm`."""
+    """Returns the program's name without its folder and version, in lower case: on some disks `RM` is `rm`."""
     name = posixpath.basename(word.rstrip("/")).lower().removesuffix(".exe").removesuffix(".jar")
     version_match = VERSIONED.match(name)
     return version_match[1] if version_match else name
@@ -24,18 +24,18 @@ def program_name(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a shell text. `known` says that bash passes on exactly this text; `literal` that any shell does, and
-    that it is spelled without tricks."""
+    """A word of a shell text. `known` says that bash passes on exactly this text. `literal` says that every shell does,
+    and that the word is spelled without tricks."""
 
     text: str
     known: bool = True
     literal: bool = True
     inside: tuple["Call", ...] = ()
-    """Calls whose output becomes part of the word."""
+    """Calls of programs whose output becomes a part of the word."""
 
 
 UNKNOWN = Word("…", known=False, literal=False)
-"""A word that exists only at run time, such as one that xargs adds."""
+"""Stands for a word that exists only at run time, such as one that xargs adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Call:
     assignments: tuple[tuple[str, Word], ...] = ()
     redirects: tuple[Redirect, ...] = ()
     fed: str | None = None
-    """The text of a here-document or here-string."""
+    """The text of a here-document or here-string that the program gets as input."""
     piped: tuple["Call", ...] = ()
-    """The calls before it in its pipeline."""
+    """The calls that come before this one in the same pipeline."""
 
     @cached_property
     def program(self) -> str:
@@ -80,7 +80,7 @@ class Call:
 
     @cached_property
     def plain_words(self) -> tuple[str, ...]:
-        """Returns the arguments that are no options: subcommands come first among them."""
+        """Returns the arguments that are no options. Subcommands come first among them."""
         return tuple(text for text in self.texts if not text.startswith("-"))
 
     @cached_property
@@ -97,7 +97,7 @@ class Call:
         return None
 
     def running(self, words: tuple[Word, ...]) -> "Call":
-        """Returns the same call with other words: the call that a wrapper runs."""
+        """Returns the call that this wrapper (such as `sudo`) runs: these words, with the same input."""
         return replace(self, words=words, assignments=(), redirects=())
 
 
@@ -170,20 +170,20 @@ runs_code | docker podman nerdctl docker-compose podman-compose | run exec
 runs_code | java | -jar
 at_run_time | xargs gxargs parallel
 """
-"""A row: the doubt about the wrapper | programs | words of which one must come first, if any."""
+"""Programs that run another one. A row: the doubt about it | programs | words of which one must come first, if any."""
 NOT_A_PROGRAM = re.compile(r"^-|^[A-Za-z_]\w*=|^[\d.]+[smhd]?$|^$")
 
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """The command that a wrapper runs: from the first program that is known, or else from the first word that may be
-    one."""
+    """The command that a wrapper such as `sudo` runs. It begins at the first known program, or else at the first word
+    that may be a program."""
 
     doubt: str
     words: tuple[Word, ...] = ()
     known: bool = False
     texts: tuple[str, ...] = ()
-    """Words with spaces before it: whole command lines."""
+    """Words with spaces that stand before the command. Each is a whole command line."""
 
 
 def _read_table() -> dict[str, tuple[str, list[str]]]:
@@ -198,8 +198,8 @@ WRAPPERS = _read_table()
 
 
 def look_behind(call: Call, known: Container[str]) -> Behind | None:
-    """Returns the command behind a wrapper, or None when the call is no wrapper. Options and their values are not told
-    apart: the search ends at a known program."""
+    """Returns the command behind a wrapper, or None when the call is no wrapper. All words before a known program are
+    skipped, be they options or values."""
     if call.program not in WRAPPERS or (call.program == "command" and call.texts[:1] in (("-v",), ("-V",))):
         return None
     doubt, first_words = WRAPPERS[call.program]

@@ -22,7 +22,7 @@ from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.safety.sandbox.shared_packages import shared_packages
 from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
@@ -37,7 +37,7 @@ class TooManySecrets(ToolError, OSError):
 
 
 class Bubblewrap(Sandbox):
-    """The full sandbox."""
+    """The full sandbox: each command runs in Linux namespaces of its own."""
 
     kind = "bubblewrap"
 
@@ -48,7 +48,7 @@ class Bubblewrap(Sandbox):
         self._program = program
         self._machine = machine
         self._packs: list[Packs] = []
-        """The packs that were guarded last. A sandbox that reaches other places shares this list."""
+        """Git's packs that were guarded last. A sandbox made by `reaching` shares this list."""
 
     def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
         shows_logins = secrets or network
@@ -125,7 +125,7 @@ class Mounts:
         self._at: dict[Path, tuple[str, ...]] = {}
         self._handles: dict[Path, int] = {}
         self._pinned: set[Path] = set()
-        """Folders above which every folder is a mount."""
+        """Folders that are mounts themselves, as is every folder above them up to the writable one."""
         self._hidden = frozenset[Path]()
         self._seen: tuple[Path, ...] = ()
         """The places that commands see. They see nothing else of the machine."""
@@ -136,8 +136,8 @@ class Mounts:
         scratch, empty_folder = str(self._paths.scratch.folder), self._paths.scratch.empty_folder
         folder = self._paths.folder
         self._at = {
-            # It is read-only, since root needs no powers to write root's files in it, and by them it could command the
-            # kernel. The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
+            # /proc is read-only: a command that runs as root could otherwise write files in it that control the kernel.
+            # The first process is bubblewrap itself: its program lies on the machine's own, writable mount.
             Path("/proc"): ("--proc", "/proc", "--ro-bind", str(empty_folder), "/proc/1", "--remount-ro", "/proc"),
             Path("/dev"): ("--dev", "/dev"),
             SHARED: (*(["--size", str(shared_memory)] if shared_memory else []), "--tmpfs", str(SHARED)),
@@ -170,7 +170,8 @@ class Mounts:
             self._pin_above(path)
 
     def cover(self, covered: CoveredSecrets) -> None:
-        """Puts an empty file in the place of each secret one. Where git would add that file, nobody can read it."""
+        """Puts an empty file in the place of each secret one. Where `git add` would add the empty file, its mode lets
+        nobody read it, so git fails instead."""
         if not covered.whole:
             raise TooManySecrets(
                 f"Not run: the folder has more than {MOST_FILES} secret files that git does not track, or too many "
@@ -195,7 +196,7 @@ class Mounts:
 
     def hide_logins(self, settings: Iterable[Path]) -> None:
         """Puts a copy without passwords and tokens in the place of git's settings. A command that the user gave the
-        network or the secret files gets the real ones, since git cannot push without."""
+        network or the secret files gets the real settings, since git cannot push without a login."""
         for path in settings:
             if _lies_in(self._seen, path) and (text := without_logins(path)) is not None:
                 self._at[path] = ("--ro-bind", str(self._paths.scratch.file_with(text)), str(path))
@@ -213,7 +214,7 @@ class Mounts:
     def arguments(self) -> list[str]:
         mounted_paths = sorted(self._at, key=str)
         mounts = [word for path in mounted_paths for word in self._at[path]]
-        # These come last, since mounting in them makes folders there. Files in memory take it from everybody.
+        # These become read-only last, since mounting in them makes folders there. Files in them would fill the memory.
         memory_paths = [path for path in mounted_paths if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         root = [] if Path("/") in self._at else [Path("/")]
         return mounts + [word for path in (*memory_paths, *root) for word in ("--remount-ro", str(path))]
@@ -222,7 +223,7 @@ class Mounts:
         scratch = self._paths.scratch
         visible_paths = (self._paths.folder, *self._writable, *self._paths.readable)
         if any(visible_path.is_relative_to(path) for visible_path in visible_paths):
-            # Places inside it must be mounted on it.
+            # Visible places inside the hidden folder must be mounted in it.
             self._at[path] = ("--tmpfs", str(path))
         else:
             empty_path = scratch.empty_folder if folder or path.is_dir() else scratch.empty

@@ -1,4 +1,5 @@
-"""Chooses the sandbox of this machine. Each kind is tried once with a real command: an installed one may not work."""
+"""Chooses the sandbox of this machine. Each kind is tried once with a real command, because an installed one may not
+work."""
 
 import os
 import subprocess
@@ -13,7 +14,7 @@ from duckflow.safety.sandbox.sandbox import Contained, Sandbox, Unconfined
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import Machine, machine
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 TRY_SECONDS = 10.0
 ATTEMPT = ("/bin/sh", "-c", "exit 0")
@@ -48,14 +49,14 @@ def choose(
 
 
 def contained_machine(folder: Path, settings: SandboxSettings) -> Sandbox:
-    """Returns no real sandbox, since the machine itself is one: commands have the network and may leave something
-    running."""
+    """Returns a sandbox that confines nothing, since the machine itself is one: commands have the network and may leave
+    something running."""
     settings = settings.model_copy(update={"kind": "none", "network": True})
     return Contained(SandboxPaths(folder.resolve(), Path.home().resolve(), settings), say("sandbox.contained"))
 
 
 def failure(sandbox: Sandbox) -> str:
-    """Returns the reason why the sandbox does not work, or nothing when it does."""
+    """Returns the reason why the sandbox does not work, or an empty text when it works."""
     try:
         launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}), secrets=True)
     except OSError as problem:

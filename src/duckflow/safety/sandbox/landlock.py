@@ -1,8 +1,8 @@
 """Confines commands by Landlock and seccomp, where bubblewrap does not work.
 
-Landlock only adds permissions from the root down; it cannot take one away further in. To hide a folder, everything
-beside it is allowed one by one. The same holds inside the work folder, where nothing new can be made beside a hidden
-place; git's hooks and configuration are not hidden but watched. docs/sandbox.md says what else it cannot stop."""
+Landlock only adds permissions from the root down; it takes none away deeper in. To hide a folder, everything beside it
+is allowed one by one. The same holds inside the work folder, where nothing new can be made beside a hidden place; git's
+hooks and configuration are not hidden but watched. docs/sandbox.md says what else it cannot stop."""
 
 import os
 from collections.abc import Iterator
@@ -14,12 +14,13 @@ from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 CREATE_RULESET = 444
 ASK_VERSION = 1
 OLDEST = 3
-"""The oldest version that is used. Before it, a file outside could be emptied by its name."""
+"""The oldest version of Landlock that is used. With older versions a command could empty a file outside the work
+folder."""
 SCOPES_SINCE = 6
 DEVICE_CONTROL_SINCE = 5
 
@@ -40,7 +41,7 @@ Rule = tuple[int, str]
 
 
 def version() -> int:
-    """Returns the version of the kernel's Landlock; below 1 when there is none."""
+    """Returns the version of the kernel's Landlock; a number below 1 means that there is none."""
     import ctypes
 
     return ctypes.CDLL(None, use_errno=True).syscall(CREATE_RULESET, None, 0, ASK_VERSION)
@@ -105,8 +106,8 @@ class Landlock(Sandbox):
 
 
 def _beside(hidden: frozenset[Path], folder: Path, rights: int) -> Iterator[Rule]:
-    """Yields rules for everything beside the hidden places. Links are left out, because their targets have their own
-    place."""
+    """Yields rules for everything beside the hidden places. Links are left out, because the rules for their targets
+    apply."""
     parents = {parent for path in hidden for parent in path.parents}
     waiting_folders = [folder]
     while waiting_folders:

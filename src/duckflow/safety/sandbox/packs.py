@@ -1,9 +1,9 @@
-"""Git's packs in the sandbox: a command cannot touch the existing ones, and a new one is checked.
+"""Git's packs in the sandbox: a command cannot touch the existing packs, and a new pack is checked.
 
-A command that does not name git sees their whole folder read-only. For others each pack is a read-only mount, so
-nothing can remove, replace or write it. Its list of contents (`.idx`) is not, since each mount takes time: a list that
-is new, gone or changed is made anew from its pack. Git itself replaces packs when it collects garbage; a `.keep` beside
-a pack tells it to leave that one alone."""
+A command that does not name git sees the whole folder of packs read-only. For a command that names git, each pack is a
+read-only mount, so nothing can remove, replace or write it. The pack's list of contents (`.idx`) is no mount, since
+each mount takes time: a list that is new, gone or changed is made anew from its pack. Git itself replaces packs when it
+collects garbage; a `.keep` beside a pack tells git to leave that pack alone."""
 
 import contextlib
 import os
@@ -35,7 +35,8 @@ class Packs:
         self._there = {folder: _entries(folder) for folder in self._folders}
 
     def guarded(self, may_add: bool) -> list[Path]:
-        """Returns the paths that a command must not change, where it may add packs or not."""
+        """Returns the paths that a command must not change: each pack where the command may add packs, else the whole
+        folder of packs."""
         paths: list[Path] = []
         for folder, names in self._there.items():
             packs = [name for name in names if name.endswith(".pack")]
@@ -47,7 +48,7 @@ class Packs:
         return paths
 
     def let_go(self) -> None:
-        """Removes the files that `guarded` put beside the packs."""
+        """Removes the `.keep` files that `guarded` put beside the packs."""
         for folder in self._folders:
             for name in [name for name in _entries(folder) if name.endswith(".keep")]:
                 with contextlib.suppress(OSError), self._entered(folder) as handle:
@@ -55,8 +56,8 @@ class Packs:
                         os.unlink(name, dir_fd=handle)
 
     def forged(self, confine: Confine, scratch: Path) -> list[Path]:
-        """Returns the packs whose list of contents was wrong, and so could pass other contents off as old ones, or is
-        gone. The list is made anew; without one the pack is out of use."""
+        """Returns the lists of contents (`.idx`) that are gone or wrong: a wrong list could pass other contents off as
+        old ones. Each list is made anew from its pack; a pack without a list is out of use."""
         forged_paths: list[Path] = []
         for folder, entries_before in self._there.items():
             entries_now = _entries(folder)
@@ -91,8 +92,9 @@ class Packs:
 
 
 def own_objects(top: Path, git_folders: Iterable[Path]) -> None:
-    """Gives a repository objects of its own where they are hard links, as after `git clone` from another folder. A
-    command could write to one in place, and the other repository would lose it; packs are mounts, so they may stay."""
+    """Gives a repository its own copies of objects that are hard links, as after `git clone` from another folder. A
+    command could write to a shared object in place, and the other repository would lose it. Packs are mounts, so they
+    may stay links."""
     for objects in (folder / "objects" for folder in git_folders):
         with contextlib.suppress(OSError):
             for name in os.listdir(objects):
@@ -126,7 +128,7 @@ def _own_files(folder: int) -> None:
 
 @contextlib.contextmanager
 def _held(top: Path, folder: Path) -> Generator[int]:
-    """Opens a folder beneath `top` for listing, through no link."""
+    """Opens a folder beneath `top` for listing, without following any link."""
     path = hold(top, folder)
     try:
         handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=path)
@@ -167,7 +169,7 @@ def _read(folder: int, name: str) -> bytes:
 
 
 def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
-    """Returns the list of contents that git makes from a pack, or nothing when git cannot read the pack."""
+    """Returns the list of contents that git makes from a pack, or None when git cannot read the pack."""
     name = f"{secrets.token_hex(16)}.idx"
     digest = "sha256" if len(index.stem.removeprefix("pack-")) > 40 else "sha1"
     pack, one_file = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")

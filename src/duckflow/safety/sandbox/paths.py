@@ -31,7 +31,7 @@ class Scratch:
     def __init__(self) -> None:
         new_folder = Path(tempfile.mkdtemp(prefix="new-")).resolve()
         self._lock = hold_lock(new_folder / LOCK, os.O_CREAT)
-        # It gets its name only now: under this name others could sweep it away before it was locked.
+        # The folder gets this name only when it is locked: before that, another session could sweep it away.
         self.top = new_folder.rename(new_folder.with_name(PREFIX + new_folder.name.removeprefix("new-")))
         self.folder = self.top / "tmp"
         self.folder.mkdir(mode=0o700)
@@ -41,8 +41,8 @@ class Scratch:
         self.locked.touch(mode=0o000)
         self.empty_folder = self.top / "empty-folder"
         self.empty_folder.mkdir(mode=0o555)
-        # This is not tempfile.TemporaryDirectory: to remove a stubborn folder that changes modes through links, and
-        # commands can put links here.
+        # A tempfile.TemporaryDirectory would follow links to change modes when a folder cannot be removed, and commands
+        # can put links here.
         self.close = weakref.finalize(self, _remove, str(self.top), self._lock)
 
     def file_with(self, text: str) -> Path:
@@ -58,8 +58,8 @@ class Scratch:
 
 
 def sweep_scratch() -> int:
-    """Removes the folders of sessions that were killed, and returns their number. The system lets go of a dead
-    process's lock, so a folder whose lock is free belongs to nobody."""
+    """Removes the temporary folders of sessions that were killed, and returns their number. The system lets go of a
+    dead process's lock, so a folder whose lock is free belongs to nobody."""
     count = 0
     for scratch_folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
@@ -86,12 +86,14 @@ LOGIN_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]+@")
 LOGIN_LINE = re.compile(
     r"(?im)^([ \t]*(?:extraheader|[\w-]*(?:passw|token|secret|apikey|_auth)[\w-]*)[ \t]*=)(?:\\\n|.)*"
 )
-"""A setting whose value is a login, with the lines that it goes on in."""
+"""Matches a setting whose value is a login, with its continuation lines."""
 LARGEST_SETTINGS = 256 * 1024
 PROGRAMS_IN_HOME = ("bin", ".local/bin")
-"""Folders in which people keep scripts of their own, with the files that these read."""
+"""Folders in which people keep scripts of their own, beside files that these scripts read."""
 INTERPRETERS = ("python3", "node", "ruby")
-"""Programs that are often links to the place of their libraries."""
+"""Programs that are often links into an installation, which has their libraries beside its `bin`."""
+LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
+"""Names of folders with libraries. An installation has at least one of them beside its `bin`."""
 GIT_PARTS = (
     *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
     *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
@@ -101,8 +103,8 @@ GIT_PARTS = (
 
 
 class GitPlaces(NamedTuple):
-    """The repository around the work folder as it was before any command ran. If a command changes it later, such as by
-    a `.git` that leads elsewhere or one moved away, the command sees nothing more by that."""
+    """The repository around the work folder as it was before any command ran. A command that changes it later, such as
+    by a `.git` that leads elsewhere, does not make more visible."""
 
     top: Path | None = None
     folders: tuple[Path, ...] = ()
@@ -130,7 +132,7 @@ NO_GIT = GitPlaces()
 
 @dataclass(frozen=True)
 class SandboxPaths:
-    """The places of a command, the same for every kind of sandbox."""
+    """The places that a command may read or write, the same for every kind of sandbox."""
 
     folder: Path
     home: Path
@@ -148,8 +150,8 @@ class SandboxPaths:
     """Further folders that the user has added. Commands read them and cannot write there, since undo does not reach
     there."""
     stand_ins: tuple[tuple[Path, Path], ...] = ()
-    """Folders of Duckflow's that a command sees, and may write to, in the place of others: pairs of the folder and the
-    place where it is seen. Only namespaces can do that."""
+    """Pairs of a folder of Duckflow's own and a path: a command sees the folder there, instead of what really lies
+    there. The command may write to it. Only a sandbox with namespaces can do that."""
 
     def writable(self) -> tuple[Path, ...]:
         """Returns the work folder and the folders that the settings add to it, as far as they exist."""
@@ -157,17 +159,20 @@ class SandboxPaths:
         return (*((self.folder,) if self.folder_writable else ()), *map(Path, added_paths))
 
     def hidden(self) -> tuple[Path, ...]:
-        """Returns the real paths of places that must not be read, outermost only; those that this user cannot read
-        anyway are left out."""
+        """Returns the real paths of places that must not be read. Places inside another one, and places that this user
+        cannot read anyway, are left out."""
         shown_paths = {str(self._place(name)) for name in self.settings.shown}
-        # These are texts, because most of them do not exist, and a command waits for this.
+        # The paths are texts and not `Path` objects, because most do not exist and a command waits for this.
         secret_paths = [*(f"{self.home}/{name}" for name in IN_HOME), *ON_THE_MACHINE]
         hidden_paths = [path for path in secret_paths if path not in shown_paths]
         hidden_paths += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
+        program_folders = [f"{self.home}/{name}" for name in PROGRAMS_IN_HOME]
+        # The system's own folders hold thousands of programs, and a command waits for this.
+        system = tuple(f"{path}/" for path in self.system())
+        program_places = _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
+        program_folders += [place for place in program_places if not f"{place}/".startswith(system)]
         hidden_paths += [
-            path
-            for program_folder in PROGRAMS_IN_HOME
-            for path in _secret_entries(f"{self.home}/{program_folder}", shown_paths)
+            path for program_folder in program_folders for path in _secret_entries(program_folder, shown_paths)
         ]
         return outermost(os.path.realpath(path) for path in hidden_paths if os.access(path, os.R_OK))
 
@@ -182,9 +187,9 @@ class SandboxPaths:
         return tuple(path for path in _system_links() if path != self.folder)
 
     def opened(self) -> tuple[Path, ...]:
-        """Returns the places that commands see all the same: tools in the home folder, places where programs are found,
-        the repository around the work folder, and places that the settings name. A repository that holds a whole home
-        shows only git's files."""
+        """Returns the places outside the work folder that commands may read: tools in the home folder, places where
+        programs are found, the repository around the work folder, and places that the settings name. Of a repository
+        that contains the user's home, commands see only git's files."""
         shown_paths = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
         repository = self.git.parts(self.writable())
         top_folder = around(self.folder)
@@ -266,8 +271,8 @@ def _names_login(path: str, inode: int, changed_at: int) -> bool:
 
 
 def without_logins(settings: Path) -> str | None:
-    """Returns the text of git's settings with no password and no token in it, or nothing where it holds none. A link is
-    not followed."""
+    """Returns the text of git's settings without passwords and tokens, or None where there are none to remove. A link
+    is not followed."""
     if os.path.realpath(settings) != str(settings):
         return None
     try:
@@ -281,21 +286,17 @@ def without_logins(settings: Path) -> str | None:
 @lru_cache(4)
 def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ...]:
     """Returns the places of programs and their libraries. A virtual environment or a toolchain keeps its libraries
-    beside `bin`; `~/.local` and `~/.cargo` keep logins there, too. The places are looked for only once, because a
-    command waits for this. A link in the work folder opens a place elsewhere only where that is a toolchain: an earlier
-    command may have made the link."""
+    beside `bin`; `~/.local` and `~/.cargo` keep logins beside `bin`, too. The result is cached, because a command waits
+    for it. A link in the work folder opens a place elsewhere only where that place is a toolchain: an earlier command
+    may have made the link."""
     program_folders: dict[str, None] = {}
-    # Other lists say which parts of these are shown.
+    # Folders that hold tools in the home folder are not shown whole: `TOOLS_IN_HOME` lists their visible parts.
     tool_parents = {parent for name in TOOLS_IN_HOME for parent in (home / name).parents}
     for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
         for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
             real_path = Path(os.path.realpath(program))
             program_folder = real_path if program == entry else real_path.parent
-            if (
-                program_folder.name == "bin"
-                and len(program_folder.parts) > 3
-                and program_folder.parent not in tool_parents
-            ):
+            if program_folder.parent not in tool_parents and _is_installed(program_folder):
                 program_folder = program_folder.parent
             is_brought = Path(program).is_relative_to(folder) and not program_folder.is_relative_to(folder)
             if not is_brought or any(os.access(program_folder / "bin" / name, os.X_OK) for name in INTERPRETERS):
@@ -303,8 +304,16 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
     return tuple(program_folders)
 
 
+def _is_installed(program_folder: Path) -> bool:
+    """Says whether programs were installed here with their libraries beside them. In a repository, or where no folder
+    of libraries lies beside `bin`, the files beside it are somebody's work."""
+    top = program_folder.parent
+    is_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
+    return is_prefix and any((top / name).is_dir() for name in LIBRARIES)
+
+
 def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Returns the real paths that lie in none of the others."""
+    """Returns the paths that lie in no other path of the list."""
     outer_paths: list[str] = []
     for path in sorted(set(paths), key=lambda path: path.split("/")):
         # The entries of a folder come right after it.
@@ -314,7 +323,8 @@ def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
 
 
 def between(top: Path, path: Path) -> tuple[Path, ...]:
-    """Returns the folders strictly between the two, outermost first; none when `path` is not beneath `top`."""
+    """Returns the folders between `top` and `path`, without these two, outermost first; empty when `path` is not
+    beneath `top`."""
     outer_parts, inner_parts = top.parts, path.parts
     if inner_parts[: len(outer_parts)] != outer_parts:
         return ()

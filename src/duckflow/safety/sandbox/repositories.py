@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from duckflow.safety.files import folders_in
+
 HOLD: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 ALWAYS = ("hooks", "config")
 IF_THERE = ("config.worktree", "commondir")
@@ -19,7 +21,7 @@ MODULE_DEPTH = 4
 
 LARGEST_READ = 1024 * 1024
 SETTLED = 2_000_000_000
-"""Nanoseconds after which a file's time of change tells a later change from an earlier one, on any file system."""
+"""Nanoseconds after which a second change of a file surely gets another time, on any file system."""
 
 Trace = tuple[int, bytes]
 """A file's mode and a digest of its content. Size and times can be set back. For a file that is too large or
@@ -39,14 +41,16 @@ class Repositories:
         return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)))
 
     def traces(self) -> dict[str, Trace]:
-        """Returns the traces by path. Paths are texts here, because a command waits for this."""
+        """Returns a trace (mode and digest) of each guarded file by its path. The paths are texts and not `Path`
+        objects, because a command waits for the result."""
         traces: dict[str, Trace] = {}
         for path in (*self.guarded(), *(folder / REDIRECT for folder in self.git_folders)):
             traces |= dict(_traces(str(path)))
         return traces
 
     def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
-        """Returns the paths that have changed since then. A redirection that was not there before is removed again."""
+        """Returns the paths that have changed since the traces `before` were taken. A redirection (`commondir`) that
+        was not there before is removed again."""
         traces_after = self.traces()
         names = before.keys() | traces_after.keys()
         changed_paths = sorted(Path(name) for name in names if before.get(name) != traces_after.get(name))
@@ -65,10 +69,10 @@ def repositories(folder: Path) -> Repositories:
     """Returns the repositories in the folder itself and in the folders directly in it."""
     git_folders: list[Path] = []
     git_files: list[Path] = []
-    for path in (folder, *(entry / ".git" for entry in (folder, *_folders(folder)))):
+    for path in (folder, *(entry / ".git" for entry in (folder, *folders_in(folder)))):
         kind = _kind(path)
         if kind == stat.S_IFDIR and (path != folder or _is_git_folder(path)):
-            git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *_folders(path / "worktrees")]
+            git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *folders_in(path / "worktrees")]
         elif kind == stat.S_IFREG:
             git_files.append(path)
     return Repositories(tuple(git_folders), tuple(git_files))
@@ -109,8 +113,8 @@ def _content(path: str, about: os.stat_result) -> bytes:
 
 @lru_cache(1024)
 def _settled(path: str, _: tuple[int, ...]) -> bytes:
-    """Returns the digest of a file that has not changed lately. The stamp changes with the content: nobody can set a
-    file's time of change."""
+    """Returns the digest of a file that has not changed lately. The second argument, the key of the cache, changes with
+    the content."""
     return _digest(path)
 
 
@@ -121,8 +125,8 @@ def _digest(path: str) -> bytes:
 
 
 def _modules(folder: Path, depth: int) -> Iterator[Path]:
-    """Yields the git folders of submodules; their names may have slashes."""
-    for entry in _folders(folder):
+    """Yields the git folders of submodules, even if their names contain slashes."""
+    for entry in folders_in(folder):
         if _is_git_folder(entry):
             yield entry
             yield from _modules(entry / "modules", depth)
@@ -134,16 +138,8 @@ def _is_git_folder(path: Path) -> bool:
     return all(_kind(path / name) for name in ("HEAD", "objects", "refs"))
 
 
-def _folders(path: Path) -> list[Path]:
-    try:
-        with os.scandir(path) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []
-
-
 def _kind(path: Path) -> int:
-    """Returns the file's type, 0 when there is none."""
+    """Returns the type of the file (from its mode), or 0 when there is no file."""
     try:
         return stat.S_IFMT(path.lstat().st_mode)
     except OSError:

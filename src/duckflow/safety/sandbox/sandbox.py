@@ -10,7 +10,7 @@ from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.safety.environment import caches
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 
@@ -45,8 +45,8 @@ class Sandbox(ABC):
 
 
 class Unconfined(Sandbox):
-    """No sandbox: the command can do everything that the user can, but nothing outlives it. Every command must be asked
-    for."""
+    """Stands for no sandbox: a command can do everything that the user can, but its processes end with it. The user is
+    asked before every command."""
 
     kind = "none"
 
@@ -62,7 +62,8 @@ class Unconfined(Sandbox):
 
 
 class Contained(Sandbox):
-    """The machine is the sandbox: a command runs as it is, and the services that it starts outlive it."""
+    """The machine itself is the sandbox: a command runs without limits, and services that it starts go on after it
+    ends."""
 
     kind = "none"
 

@@ -9,7 +9,7 @@ from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 PROGRAM = "/usr/bin/sandbox-exec"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/tty", "/dev/dtracehelper")
@@ -19,7 +19,7 @@ STARTERS = ("coreservices.launchservicesd", "coreservices.appleevents", "Securit
 
 
 class Seatbelt(Sandbox):
-    """The sandbox of macOS."""
+    """The sandbox for commands on macOS."""
 
     kind = "seatbelt"
 
@@ -40,7 +40,7 @@ class Seatbelt(Sandbox):
 
 
 def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
-    """Returns the profile. Everything is allowed except what is denied, and some of that is allowed again."""
+    """Returns the profile. Everything is allowed except what is denied; parts of that are allowed again."""
     folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
     hidden_paths = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
     opened_paths = [path for path in folders if any(path.is_relative_to(hidden_path) for hidden_path in hidden_paths)]

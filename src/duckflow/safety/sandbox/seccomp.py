@@ -1,10 +1,11 @@
 """The filter of system calls, as a program for the kernel's packet filter machine (BPF).
 
-Sockets are refused by family. With bubblewrap the command has a network of its own, so its own 127.0.0.1 may work; such
-a network does not stop local sockets (the docker daemon's) and kinds of sockets that know no borders. io_uring could
-open sockets past the filter, so it is missing. New user namespaces are refused: they would give back powers over mounts
-that the sandbox has taken away. Nobody may trace bubblewrap's own first process, read it or take open files from it: it
-must end with Duckflow. A command may trace its own processes."""
+Sockets are refused by family. With bubblewrap the command has a network of its own, so its own 127.0.0.1 may work. Such
+a network does not stop local sockets (the docker daemon's) and kinds of sockets that ignore namespaces. io_uring could
+open sockets past the filter, so the filter reports that the kernel has no io_uring. New user namespaces are refused:
+they would give back powers over mounts that the sandbox has taken away. Nobody may trace bubblewrap's own first
+process, read it or take open files from it, because that process must end with Duckflow. A command may trace its own
+processes."""
 
 import errno
 import os
@@ -47,12 +48,12 @@ AARCH64 = NEW | {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A processor as the kernel's filter sees it."""
+    """A kind of processor, with the numbers of the system calls that the filter names."""
 
     audit_arch: int
     numbers: Mapping[str, int]
     first_foreign: int | None = None
-    """From this number on, calls belong to another binary interface (x32)."""
+    """System calls with this number or a higher one belong to another binary interface (x32)."""
 
 
 MACHINES = {
@@ -100,7 +101,7 @@ PRIORITIES = {"setpriority": 0, "ioprio_set": 1}
 
 
 def machine() -> Machine | None:
-    """Returns this computer's machine, or none when the filter does not support it."""
+    """Returns the data of this computer's processor, or None when the filter does not support it."""
     return MACHINES.get(os.uname().machine)
 
 
@@ -140,7 +141,8 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
 
 
 def _same_interface(known: Machine) -> list[Instruction]:
-    """Ends a process that calls by another interface. It has other numbers, so the filter would read them wrongly."""
+    """Returns steps that end a process which calls the kernel by another binary interface. That interface numbers the
+    system calls differently, so the filter would misread them."""
     steps = [(LOAD, 0, 0, ARCH_AT), (EQUAL, 1, 0, known.audit_arch), (RETURN, 0, 0, KILL), (LOAD, 0, 0, NUMBER_AT)]
     if known.first_foreign is not None:
         steps += [(AT_LEAST, 0, 1, known.first_foreign), (RETURN, 0, 0, KILL)]
@@ -148,7 +150,7 @@ def _same_interface(known: Machine) -> list[Instruction]:
 
 
 def _when(number: int, steps: list[Instruction]) -> list[Instruction]:
-    """Returns the steps for this call only; they must end it one way or the other."""
+    """Returns a check for this system call and then these steps, which must allow or refuse the call."""
     return [(EQUAL, 0, len(steps), number), *steps]
 
 

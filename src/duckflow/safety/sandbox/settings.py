@@ -9,16 +9,16 @@ class SandboxSettings(Section):
     """The places that commands may reach beyond the work folder, and the kind of sandbox."""
 
     kind: Literal["auto", "bubblewrap", "landlock", "none"] = "auto"
-    """The kind of sandbox; `auto` is the best this machine has. A named one that does not work here leaves no sandbox:
-    every command asks."""
+    """The kind of sandbox; `auto` is the best one that works on this machine. If a named kind does not work here, there
+    is no sandbox, and the user is asked before every command."""
     network: bool = False
     """Every command may use the network; otherwise only those that ask for it."""
     unix_sockets: bool = False
     """Commands may use local sockets. These reach the docker daemon, the keyring and the desktop; some test suites need
-    their own."""
+    sockets of their own."""
     writable: tuple[str, ...] = ()
-    """Further folders to write in, such as `~/.cache/pip`."""
+    """Further folders that commands may write in, such as `~/.cache/pip`."""
     hidden: tuple[str, ...] = ()
     """Further files and folders that no command may read."""
     shown: tuple[str, ...] = ()
-    """Places hidden by default that commands may read all the same."""
+    """Places that are hidden by default, but that commands may read."""

@@ -1,6 +1,6 @@
-"""Folders of installed packages whose files are hard links: each is one file with that in the installer's store, which
-other projects use too. A command that wrote to one in place would change the code of all of them, and undo would bring
-none of it back."""
+"""Folders of installed packages whose files are hard links to the installer's store, which other projects use too. A
+command that wrote to such a file in place would change the code of all these projects, and undo would not bring it
+back."""
 
 import os
 import stat
@@ -9,24 +9,26 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
+from duckflow.safety.files import folders_in
+
 STORES = ("node_modules/.pnpm", "node_modules/.store", "node_modules/.bun")
-"""Folders in `node_modules` that hold the packages themselves, where the others are links to them."""
+"""Folders in `node_modules` that hold the packages themselves; the other folders there are links to these packages."""
 ENVIRONMENT = "pyvenv.cfg"
 LARGE = ("node_modules", ".git")
 MOST_LOOKED_AT = 200
 
 
 def shared_packages(folder: Path) -> list[Path]:
-    """Returns those of the work folder and of the folders directly in it."""
+    """Returns the folders of shared packages in the work folder and in the folders directly in it."""
     shared_folders: list[Path] = []
-    for top_folder in (folder, *_folders(folder)):
+    for top_folder in (folder, *folders_in(folder)):
         candidates = [top_folder / store for store in STORES]
         if (top_folder / ENVIRONMENT).exists():
-            candidates += [version / "site-packages" for version in _folders(top_folder / "lib")]
+            candidates += [version / "site-packages" for version in folders_in(top_folder / "lib")]
         # A folder within, such as `app`, may have an environment of its own.
-        for inner_folder in _folders(top_folder) if top_folder != folder and top_folder.name not in LARGE else ():
+        for inner_folder in folders_in(top_folder) if top_folder != folder and top_folder.name not in LARGE else ():
             if (inner_folder / ENVIRONMENT).exists():
-                candidates += [version / "site-packages" for version in _folders(inner_folder / "lib")]
+                candidates += [version / "site-packages" for version in folders_in(inner_folder / "lib")]
         shared_folders += [candidate for candidate in candidates if _is_shared(candidate)]
     return shared_folders
 
@@ -41,18 +43,11 @@ def _is_shared(place: Path) -> bool:
 
 @lru_cache(64)
 def _holds_shared(place: str, inode: int, changed_at: int) -> bool:
-    """Says whether one of the first files has another name. Inode and time change when something is installed."""
+    """Says whether one of the first files in a folder has another name (a hard link). Inode and time of change are the
+    key of the cache: they change when something is installed."""
     return any(os.lstat(path).st_nlink > 1 for path in islice(_files(place), MOST_LOOKED_AT))
 
 
 def _files(place: str) -> Iterator[str]:
     for folder, _, names in os.walk(place):
         yield from (f"{folder}/{name}" for name in names)
-
-
-def _folders(path: Path) -> list[Path]:
-    try:
-        with os.scandir(path) as entries:
-            return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
-    except OSError:
-        return []

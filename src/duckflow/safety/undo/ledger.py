@@ -22,7 +22,7 @@ TICK = 2_000_000_000
 
 class Fact(NamedTuple):
     """The state of a file. `content` is a file's content id or a link's target. For a file that is too large to keep,
-    or cannot be read, it only tells whether it is the same."""
+    or cannot be read, `content` only shows whether the file changed."""
 
     kind: Kind
     mode: int
@@ -33,17 +33,17 @@ class Fact(NamedTuple):
 
     @property
     def kept(self) -> bool:
-        """Says whether it could be put back after it was removed."""
+        """Says whether the file could be put back after it was removed."""
         return self.kind != "special" and not (self.kind == "file" and self.content.startswith(UNKEPT))
 
     @property
     def blob(self) -> str:
-        """Returns the id of the content to keep for it, or nothing."""
+        """Returns the id of the content that undo has kept, or an empty text if it has none."""
         return self.content if self.kind == "file" and self.kept else ""
 
     @property
     def bare(self) -> "Fact":
-        """Returns the fact without mode and owner."""
+        """Returns the same state without mode and owner."""
         return self._replace(mode=0, owner=0, group=0)
 
 
@@ -71,7 +71,7 @@ class Stamp(NamedTuple):
 
     @property
     def written(self) -> tuple[int, ...]:
-        """Returns data that change when a file is replaced, written to or given another mode; not by a new name."""
+        """Returns data that change when a file is replaced, written to or given another mode, but not by renaming."""
         return (self.inode, self.size, self.modified, self.mode)
 
     @property
@@ -81,7 +81,7 @@ class Stamp(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A fact with the stamp it was seen under. Unsettled: written so lately that the stamp proves nothing."""
+    """A file's state and its stamp. Without `settled`, the file was just written, and the stamp proves nothing."""
 
     fact: Fact
     stamp: Stamp
@@ -108,12 +108,12 @@ PATIENCE = 30.0
 FAST = 1
 SETTINGS = ("auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL", "journal_size_limit=16777216")
 NOTHING = "[[], {}]"
-"""The record of work that is too old."""
+"""The record of work that was forgotten because it is too old."""
 WindowKind = Literal["change", "command", "restore", "watch"]
 
 
 class Database:
-    """SQLite. What a transaction wrote survives even a power cut, or is not there at all."""
+    """An SQLite database. A transaction survives even a power cut, or it has no effect at all."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -123,7 +123,7 @@ class Database:
         path = folder / FILE
         # The file holds the contents of the user's files.
         path.touch(0o600)
-        # One thread at a time uses it, but not always the same one.
+        # One thread at a time uses the connection, but not always the same thread.
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=PATIENCE, check_same_thread=False)
         try:
             for setting in SETTINGS:
@@ -141,7 +141,7 @@ class Database:
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
-        """Runs alone: other processes wait."""
+        """Runs a transaction, for which other processes wait."""
         self.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -159,7 +159,7 @@ class Database:
 
     @property
     def size(self) -> int:
-        """Returns the bytes in use; freed ones do not count."""
+        """Returns the size of the database in bytes, without freed pages."""
         ((pages,),), ((free_pages,),), ((size,),) = (
             self.execute(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size")
         )
@@ -183,11 +183,11 @@ class Contents:
         self._held: set[str] | None = None
 
     def begin(self) -> None:
-        """Begins a survey, for which the whole budget of copies is free again."""
+        """Begins a survey. Each survey may copy as much as the budget allows."""
         self._left = self._budget
 
     def keep(self, blob: str, data: bytes) -> bool:
-        """Makes sure that a content is kept; returns False when that is more than may be copied."""
+        """Keeps a content if it is not kept yet; returns False when the budget of copies is too small for it."""
         if blob in self._all():
             return True
         if self._left < len(data):
@@ -207,7 +207,7 @@ class Contents:
         self.look_again()
 
     def look_again(self) -> None:
-        """Forgets what is cached, because another process wrote, or our own write was taken back."""
+        """Empties the cache, because another process wrote, or our own write was taken back."""
         self._held = None
 
     def _all(self) -> set[str]:
@@ -217,9 +217,9 @@ class Contents:
 
 
 class Change(NamedTuple):
-    """One change of a path by one piece of work. With `own`, Duckflow did it, or a command known to write there; else
-    anybody did, while a command ran or around the time Duckflow was interrupted. `order` is its place among all
-    changes."""
+    """One change of a path by one piece of work. With `own`, Duckflow made it, or a command known to write there; else
+    anybody may have made it, while a command ran or around the time Duckflow was interrupted. `order` is its place
+    among all changes."""
 
     path: str
     before: Fact | None
@@ -227,7 +227,7 @@ class Change(NamedTuple):
     own: bool = True
     order: int = 0
     undone: int = 0
-    """The number of the undo that took it back; 0 while it stands."""
+    """The number of the undo that took the change back; 0 while the change stands."""
 
 
 def moves(changes: Iterable[Change]) -> list[set[str]]:
@@ -243,9 +243,9 @@ def moves(changes: Iterable[Change]) -> list[set[str]]:
 
 @dataclass
 class UndoWork:
-    """The work of one author in one session: its changes, and those that undo does not cover (kind, name, number of
-    files). A path occurs again where somebody else had changed it in between. `latest` is the place of its last change
-    among all changes. `undone` says that an undo has taken back as much of it as was possible."""
+    """The work of one author in one session: its changes, and in `left_out` those that undo cannot cover (kind, name,
+    number of files). A path occurs again where somebody else had changed it in between. `latest` is the place of its
+    last change among all changes. `undone` says that an undo has taken back as much of it as was possible."""
 
     session: str
     author: WorkAuthor
@@ -256,7 +256,7 @@ class UndoWork:
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def record(self, changes: Iterable[Change]) -> None:
-        """Adds changes. A change that continues the one before it is joined with that; a path that ends as it began is
+        """Adds changes. A change that continues the change before it is joined with it; a path that ends as it began is
         no change. A move stays as it was, so that both of its paths are known."""
         moved_paths = {path for paths in moves(self.changes) for path in paths}
         move_ends = [
@@ -282,8 +282,8 @@ class UndoWork:
 
 
 class Window(NamedTuple):
-    """A change, command or undo under way; one left over from a crash is closed later. `paths` are those that are
-    changed, or that a command is known to write. `marks` is the state of the repositories before."""
+    """A change, command or undo under way; a window left over from a crash is closed later. `paths` are the paths that
+    it changes, or that a command is known to write. `marks` is the state of the repositories before it."""
 
     session: str
     author: WorkAuthor
@@ -314,13 +314,13 @@ class UndoLedger:
         return {window_id: _load_window(window) for window_id, window in rows}
 
     def work(self, session: str, author: WorkAuthor) -> UndoWork:
-        """Returns the author's work, or new work when nothing is known of it."""
+        """Returns the recorded work of the author, or an empty work when none is recorded."""
         question = "SELECT * FROM works WHERE session = ? AND name = ?"
         rows = self._database.execute(question, (session, author.name))
         return _load(rows[0]) if rows else UndoWork(session, author, time.time())
 
     def save(self, work: UndoWork) -> None:
-        """Saves the work; work without an effect leaves no trace."""
+        """Saves the work, or removes its record if it changed nothing."""
         if not work.changes and not work.left_out:
             self._database.execute("DELETE FROM works WHERE session = ? AND name = ?", (work.session, work.author.name))
             return
@@ -331,7 +331,7 @@ class UndoLedger:
         self._database.execute("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def works(self, session: str) -> list[UndoWork]:
-        """Returns the work that changed something, covered or not, the latest last."""
+        """Returns every work that changed something, whether undo covers it or not, the latest last."""
         rows = self._database.execute("SELECT * FROM works WHERE session = ? ORDER BY latest, at", (session,))
         return [work for work in map(_load, rows) if work.changes or work.left_out]
 
@@ -346,12 +346,12 @@ class UndoLedger:
         return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
 
     def forget(self, session: str, name: str) -> None:
-        """Forgets the record of some work; only the fact that there was something stays known."""
+        """Forgets the changes of some work. It stays known that there was such work."""
         question = "UPDATE works SET record = ? WHERE session = ? AND name = ?"
         self._database.execute(question, (NOTHING, session, name))
 
     def forgotten(self, session: str) -> int:
-        """Returns the last turn with work that is partly forgotten; 0 for none."""
+        """Returns the number of the last turn with forgotten work; 0 for none."""
         question = "SELECT author FROM works WHERE session = ? AND record = ?"
         rows = self._database.execute(question, (session, NOTHING))
         return max((WorkAuthor(*json.loads(author)).turn for (author,) in rows), default=0)
@@ -361,7 +361,7 @@ class UndoLedger:
         return [(session, name) for session, name in self._database.execute(question, (NOTHING,))]
 
     def blobs(self) -> set[str]:
-        """Returns every content that an undo or redo may need."""
+        """Returns the id of every content that an undo or redo may need."""
         works = (_load(row) for row in self._database.execute("SELECT * FROM works"))
         changes = (change for work in works for change in work.changes)
         return {fact.blob for change in changes for fact in (change.before, change.after) if fact}

@@ -17,7 +17,7 @@ NOBODY = 0
 
 
 class Version(NamedTuple):
-    """A change of the text by its number, and the number of the undo that took it back, if one did."""
+    """A change of the text, with its number and the number of the undo that took it back (0 for none)."""
 
     before: bytes
     after: bytes
@@ -27,7 +27,8 @@ class Version(NamedTuple):
 
 @dataclass(slots=True)
 class HistoryLine:
-    """A line, which keeps its place after it was removed. `made` and `removed` are numbers of changes."""
+    """A line of a text. It keeps its place in the history after it was removed. `made` and `removed` are numbers of
+    changes."""
 
     text: bytes
     made: int = NOBODY
@@ -40,15 +41,15 @@ class HistoryLine:
         return number == self.made or number in self.removed
 
     def taken_over(self, number: int, gone: Collection[int]) -> bool:
-        """Says whether another change that stands has removed a line that this change made or removed."""
+        """Says whether a line of this change (made or removed by it) was also removed by another change that stands."""
         return self.belongs_to(number) and any(other != number and other not in gone for other in self.removed)
 
 
 class LineHistory:
-    """Goes through all changes of a text in their order, up to the text as it is now."""
+    """The history of each line of a text, through all changes in their order up to the text as it is now."""
 
     def __init__(self, versions: Sequence[Version], now: bytes, gone: Collection[int]) -> None:
-        """`gone` lists the changes that are not in the text now."""
+        """`gone` lists the changes (by number) that the present text does not contain."""
         self._lines = [HistoryLine(text) for text in _split(versions[0].before)]
         self._gone = gone
         for version in versions:
@@ -62,7 +63,7 @@ class LineHistory:
         self._go_on(now, NOBODY, gone)
 
     def without(self, number: int) -> bytes | None:
-        """Returns the text without a change, or nothing where other changes took over its lines."""
+        """Returns the text without a change, or None where other changes took over its lines."""
         return self._text(number, {*self._gone, number})
 
     def with_again(self, number: int) -> bytes | None:
@@ -78,7 +79,7 @@ class LineHistory:
         new = _split(text)
         changes = SequenceMatcher(None, [line.text for line in standing_lines], new).get_opcodes()
         line_indexes = {id(line): index for index, line in enumerate(self._lines)}
-        # It goes from the end, so that the places before stay as they are.
+        # The loop goes from the end, so that the indexes of earlier lines stay valid.
         for kind, start, end, first, last in reversed(changes):
             if kind == "equal":
                 continue
@@ -89,7 +90,7 @@ class LineHistory:
 
 
 def history_of(versions: Sequence[Version], now: bytes, gone: Collection[int]) -> LineHistory | None:
-    """Returns the history of a text, or nothing for a file that is no text, or too long."""
+    """Returns the history of a text, or None for a file that is no text, or too long."""
     texts = [now, *(text for version in versions for text in (version.before, version.after))]
     if any(b"\0" in text or text.count(b"\n") > MOST_LINES // 2 for text in texts):
         return None
@@ -102,17 +103,18 @@ def _split(text: bytes) -> list[bytes]:
 
 OPEN = 0o700
 Rewrite = Callable[[Fact, Fact], Fact | None]
-"""A function that returns the present text with a change taken back or done again; nothing where others took over its
-lines."""
+"""A function that returns the present text with a change taken back or done again; None where other changes took over
+its lines."""
 
 
 class Overlap(Exception):
-    """Raised when somebody else has changed the same lines since."""
+    """Raised when somebody else has changed the same lines after the change that is to be taken back."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoStep:
-    """A path that is as it is `now`, and is to become `target`; or stays, because others changed the same since."""
+    """One path to change: from its state `now` to the state `target`. With `overlaps` the path stays as it is, because
+    others changed the same lines since."""
 
     path: str
     now: Seen | None
@@ -120,7 +122,7 @@ class UndoStep:
     own: bool = True
     overlaps: bool = False
     facts: tuple[Fact | None, ...] = ()
-    """The facts that it becomes with each of its changes; the last is the target."""
+    """The facts of the path after each of its changes; the last one is the target."""
 
     @property
     def fact(self) -> Fact | None:
@@ -128,7 +130,7 @@ class UndoStep:
 
     @property
     def same_content(self) -> bool:
-        """Says whether only mode and owner differ."""
+        """Says whether the two states differ only in mode and owner."""
         fact, target = self.fact, self.target
         return fact is not None and target is not None and fact.bare == target.bare
 
@@ -142,7 +144,7 @@ class UndoStep:
 
     @property
     def replaces(self) -> bool:
-        """Says whether something new takes the place of the old by a mere renaming."""
+        """Says whether a new file takes the place of the old one by renaming alone."""
         return self.target is not None and not is_folder(self.target) and not is_folder(self.fact)
 
 
@@ -154,21 +156,20 @@ class UndoPlan:
     conflicts: list[UndoStep] = field(default_factory=list[UndoStep])
     impossible: list[UndoStep] = field(default_factory=list[UndoStep])
     left: list[UndoStep] = field(default_factory=list[UndoStep])
-    """Steps that are not taken: those of others' work, and steps that these block."""
+    """Steps that are not taken: steps that would destroy the work of others, and steps that depend on those."""
 
     @property
     def maybe_others(self) -> list[UndoStep]:
-        """Returns the steps that take back changes from the time of a command that are not known to be the
-        command's."""
+        """Returns the steps that take back changes which happened while a command ran, but may be somebody else's."""
         return [step for step in self.steps if not step.own]
 
     @property
     def hopeless(self) -> bool:
-        """Says whether there is something to take back, and nothing of it can be."""
+        """Says whether there are changes to take back, but none of them can be taken back."""
         return bool(self.impossible) and not self.steps and not self.conflicts
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
-        """Removes these steps, and those that cannot be taken because of them, and returns all of them."""
+        """Removes these steps from the plan, with all steps that depend on them, and returns the removed steps."""
         removed_steps = new_steps = list(stuck)
         while new_steps:
             removed_paths = {step.path for step in new_steps}
@@ -192,9 +193,9 @@ class UndoPlan:
 def moved(
     now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
 ) -> Fact | None:
-    """Returns what a path that is as it is `now` becomes when a change from `want` to `expected` is taken back. Mode
-    and owner stay as they are where the change did not touch them. `went_on` says that later changes stand; if one of
-    them has made the path as wanted, it would bring the change back when it is taken back itself. Raises Overlap."""
+    """Returns the state that a path with the state `now` gets when a change from `want` to `expected` is taken back.
+    Mode and owner stay as they are where the change did not touch them. `went_on` says that later changes stand; if a
+    later one made the path as wanted, this change would come back when that later one is taken back. Raises Overlap."""
     target = _dressed(now, expected, want)
     if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
@@ -223,8 +224,8 @@ def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact
 
 
 def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) -> UndoPlan:
-    """Sorts the steps that change anything. A file that was moved goes back whole, or stays, so that it never exists
-    twice."""
+    """Sorts the steps that change anything into a plan. A moved file goes back, or stays where it is, so that it never
+    exists twice."""
     wanted_steps = [step for step in steps if step.overlaps or step.fact != step.target]
     path_pairs = list(moves)
     for _ in path_pairs:
@@ -240,7 +241,7 @@ def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) 
 
 
 def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:
-    """Takes all of the steps or none. It returns the folders that had to stay because other things are in them."""
+    """Takes all of the steps or none. It returns the folders that had to stay because other files are in them."""
     try:
         return _take(planned.steps, tree)
     except (OSError, ToolError) as problem:
@@ -260,7 +261,7 @@ def _put_back(steps: list[UndoStep], tree: Tree) -> bool:
 
 
 def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
-    """Takes the steps in an order in which each is possible."""
+    """Takes the steps of an undo in an order in which each step is possible."""
     steps = sorted(steps, key=lambda step: step.path)
     for step in steps:
         # A folder that is closed even to its owner cannot be emptied or filled.
@@ -291,8 +292,8 @@ def is_folder(fact: Fact | None) -> bool:
 
 
 def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Change]) -> Fact | None:
-    """Returns this state, or the latest one before it that was kept where it was not: a command may have made a file
-    too large to keep, or put a pipe in its place, before another one removed it. `every` are all changes of the path,
+    """Returns this state if it was kept, else the latest kept one before it. A command may have made a file too large
+    to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the path,
     `changes` those that are taken back."""
     first_order, state = min(change.order for change in changes), fact
     for earlier_change in sorted(every, key=lambda change: change.order, reverse=True):
@@ -312,7 +313,7 @@ def changes_in(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
 
 
 def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
-    """Returns the changes that an undo takes back, or those that the last undo took back."""
+    """Returns the changes that an undo takes back, or (without `back`) those that a redo makes again."""
     if back and scope.paths and not scope.named:
         newest_authors = newest_of(works, scope)
         pairs = [(work, change) for work in works for change in work.changes if not change.undone]
@@ -329,7 +330,7 @@ def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScop
 
 
 def in_all(changes: Sequence[Change]) -> list[Change]:
-    """Returns one change for each path, from its first state to its last."""
+    """Returns all changes of each path as one change, from the first state to the last."""
     changes_by_path = dict[str, Change]()
     for change in sorted(changes, key=lambda change: change.order):
         first_change = changes_by_path.get(change.path)

@@ -4,16 +4,15 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
-from duckflow.safety.undo.git_files import git_folder
 from duckflow.safety.undo.ledger import Change, Fact
 from duckflow.safety.undo.plan import MOST_LINES
 from duckflow.safety.undo.settings import UndoSettings
-from duckflow.state.changes import NO_NEWLINE, WorkAuthor
-from duckflow.state.phrase import Phrase, say
+from duckflow.safety.undo.tree import git_folder
+from duckflow.state.changes import NO_NEWLINE
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import FileImpact
 
 ENCODINGS = ("utf-8-sig", "cp932", "euc_jp")
@@ -29,7 +28,7 @@ class TextDiff(NamedTuple):
 
 
 def text_diff(old: bytes | None, new: bytes | None) -> TextDiff:
-    """Compares two contents; None on one side means a file that is made or deleted."""
+    """Compares the contents of a file before and after a change. None means that the file did not exist then."""
     before, after = _text(old or b""), _text(new or b"")
     if before is None or after is None:
         sizes = [shown_size(len(data)) if data is not None else "∅" for data in (old, new)]
@@ -45,7 +44,7 @@ def text_diff(old: bytes | None, new: bytes | None) -> TextDiff:
 
 
 def _text(data: bytes) -> str | None:
-    """Decodes a text; returns nothing for data that are no text."""
+    """Decodes a text; returns None for data that are no text."""
     if b"\0" in data and not data.startswith(UTF_16_MARKS):
         return None
     for encoding in ("utf-16",) if data.startswith(UTF_16_MARKS) else ENCODINGS:
@@ -70,44 +69,6 @@ LARGEST_COMPARED = 1024 * 1024
 Content = Callable[[str], bytes | None]
 
 
-@dataclass(frozen=True, slots=True)
-class UndoPreview:
-    """The preview of an undo: whose work it is, what would happen to which file, and what is not part of it. In
-    `conflicts` someone else changed the same lines since. The files in `maybe_yours` may have been changed by someone
-    while a command ran, and need a yes of their own (`nothing_else`: there are no others). `name` is that of the job or
-    step; a turn has none, and `wish` tells how the user's message began."""
-
-    authors: tuple[WorkAuthor, ...]
-    name: str = ""
-    impacts: tuple[FileImpact, ...] = ()
-    diff: str = ""
-    not_covered: tuple[Phrase, ...] = ()
-    conflicts: tuple[Phrase, ...] = ()
-    maybe_yours: tuple[Phrase, ...] = ()
-    nothing_else: bool = False
-    wish: str = ""
-
-    @property
-    def turn(self) -> int:
-        return max(author.turn for author in self.authors)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """The result of an undo or redo. `cleared` lists changed files that no work of the session changes any more."""
-
-    authors: tuple[WorkAuthor, ...]
-    name: str = ""
-    changed: tuple[str, ...] = ()
-    cleared: tuple[str, ...] = ()
-    conflicts: tuple[Phrase, ...] = ()
-    not_covered: tuple[Phrase, ...] = ()
-
-    @property
-    def turn(self) -> int:
-        return max(author.turn for author in self.authors)
-
-
 def name_some(key: str, names: Mapping[str, int]) -> Phrase:
     """Returns a phrase with the number of files and the names of the first few places."""
     ordered_names = sorted(names, key=lambda name: (-names[name], name))
@@ -116,8 +77,8 @@ def name_some(key: str, names: Mapping[str, int]) -> Phrase:
 
 
 def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) -> tuple[tuple[FileImpact, ...], str]:
-    """Returns impacts and a diff. Only the first files are compared line by line, and the number of lines is limited.
-    Git's own files are one impact; the diff shows HEAD and the branches."""
+    """Returns the impact on each file, and a diff. Only the first files are compared line by line, and the number of
+    lines is limited. Git's own files are one impact; the diff shows HEAD and the branches."""
     folders = dict.fromkeys(folder for move in moves if (folder := git_folder(move.path)))
     moves = [move for move in moves if not git_folder(move.path) or REFERENCE.search(move.path)]
     new_names = _renamed([move for move in moves if not git_folder(move.path)])
@@ -145,7 +106,7 @@ def _compare(move: Change, content: Content) -> TextDiff:
 
 
 def _renamed(moves: Sequence[Change]) -> dict[str, str]:
-    """Returns the old and the new names of renamed files, each name with the other one."""
+    """Returns a mapping of names for renamed files: from the old name to the new one, and back."""
     removed_files = {
         move.before.content: move.path
         for move in moves

@@ -1,4 +1,4 @@
-"""Records what a change or a command does to the work folder: before it happens, and after."""
+"""Records how the work folder is before and after a change or a command."""
 
 import contextlib
 import json
@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from duckflow.errors import ToolError
 from duckflow.safety.files import Presence
-from duckflow.safety.repository import Marks, marks_in, same_staged, what_moved
-from duckflow.safety.undo.git_files import FAN_OUT, GIT, adds_only, git_folder, is_guarded_pack
+from duckflow.safety.git_programs import programs_of
+from duckflow.safety.repository import Marks, find_repository, marks_in, same_staged, what_moved
+from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.undo.ledger import (
     Change,
     Contents,
@@ -22,7 +24,7 @@ from duckflow.safety.undo.ledger import (
     load_seen,
 )
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import Tree, upwards
+from duckflow.safety.undo.tree import FAN_OUT, GIT, Tree, adds_only, git_folder, is_guarded_pack, upwards
 from duckflow.safety.undo.walk import FolderWalk, Survey, TooManyFiles
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
@@ -82,8 +84,8 @@ class Recorder:
 
     @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
-        """Runs all or nothing, alone among the processes. Windows that a crash left open are closed first, except for
-        `closing`."""
+        """Runs a transaction: it has its full effect or none, and other processes wait. Windows that a crash left open
+        are closed first, except for the window `closing`."""
         try:
             with self.database.transaction():
                 if self.database.version != self._version:
@@ -94,13 +96,14 @@ class Recorder:
                 self._recover(closing)
                 yield
         except BaseException:
-            # The memory may hold data that the database was not allowed to keep.
+            # The cache may hold data that the database has rolled back.
             self.baseline.read_again()
             self.contents.look_again()
             raise
 
     def open_change(self, session: str, author: WorkAuthor, paths: Sequence[str]) -> int:
-        """Opens a window for Duckflow's own change. Everything in a folder belongs to it, ignored files too."""
+        """Opens a window, which records Duckflow's own change. If a path is a folder, everything in it belongs to the
+        change, ignored files too."""
         with self.transaction():
             work = self.ledger.work(session, author)
             self._compare(self._look_at(work, paths), *self._running())
@@ -109,15 +112,14 @@ class Recorder:
             return self._opened(work, "change", paths)
 
     def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int | None:
-        """Opens a window for everything a command may do. It returns nothing when the folder has too many files for
-        that."""
+        """Opens a window, which records what a command does. Returns None when the folder has too many files."""
         with self.transaction():
             work = self.ledger.work(session, author)
             if left_running:
                 work.leave_out("background", {left_running: 1})
                 self.ledger.save(work)
             try:
-                survey = self._sync(*self._running())
+                survey = _with_own_files(self, self._work, self._sync(*self._running()))
             except TooManyFiles:
                 work.leave_out("too_many", {".": self.settings.files})
                 self.ledger.save(work)
@@ -125,8 +127,8 @@ class Recorder:
             return self._opened(work, "command", writes, marks_in(self._work, survey.repositories))
 
     def open_watch(self, session: str) -> int | None:
-        """Opens a window for a command of the user's own, which is nobody's work. It returns nothing when the folder
-        has too many files."""
+        """Opens a window, which records a command of the user's own. Its changes belong to no turn or job. Returns None
+        when the folder has too many files."""
         with self.transaction():
             try:
                 self._sync(*self._running())
@@ -138,8 +140,8 @@ class Recorder:
         return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "restore", paths)
 
     def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
-        """Returns the files at these paths, or in the whole folder, that are not kept; nothing if there are too many
-        files."""
+        """Returns the files at these paths, or in the whole folder, whose contents are not kept; None if there are too
+        many files."""
         work = UndoWork("", WorkAuthor(0), 0.0)
         with self.transaction(), contextlib.suppress(TooManyFiles):
             seen_entries = self._look_at(work, paths) if paths else self._sync(*self._running()).covered
@@ -149,8 +151,8 @@ class Recorder:
         return None
 
     def close(self, window_id: int) -> list[Change]:
-        """Closes a window and returns the changes. Changes that could not be noted down now are found out later, as
-        after a crash."""
+        """Closes a window and returns its changes. Changes that could not be noted now are found later, as after a
+        crash."""
         self._open.discard(window_id)
         self._changed = []
         with self.transaction(closing=window_id):
@@ -170,7 +172,7 @@ class Recorder:
         return window_id
 
     def _recover(self, closing: int) -> None:
-        """Closes windows that a crash left open. It is not certain who made the changes since then."""
+        """Closes windows that a crash left open. It is not certain who made the changes since the crash."""
         for window_id, window in self.ledger.windows().items():
             is_alive = window_id in self._open if window.token == self.presence.token else None
             if window_id != closing and not (self.presence.alive(window.token) if is_alive is None else is_alive):
@@ -206,20 +208,20 @@ class Recorder:
             marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
             for kind, name in what_moved(window.marks, marks, covered_folders):
                 work.leave_out(kind, {name: 1})
-            if survey_before:
-                work.leave_out("ignored", survey_after.touched_since(survey_before))
+                self._changed += _programs_made(self, self._work, kind, name)
+            work.leave_out("ignored", survey_after.touched_since(survey_before) if survey_before else {})
             work.leave_out("blind", dict.fromkeys(survey_after.blind.values(), 1))
         self.ledger.save(work)
 
     def _running(self) -> tuple[UndoWork | None, Owns]:
-        """Returns the work of a command that is running: changes meanwhile are taken for its doing."""
+        """Returns the work of a command that is running, if there is one: changes meanwhile count as that command's."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
                 return self.ledger.work(window.session, window.author), _owns(window)
         return None, _owns(None)
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
-        """Compares the whole folder. Without an author's work, the differences are nobody's in particular."""
+        """Compares the folder with how it was last seen. Without `work`, the differences belong to no turn."""
         baseline = self.baseline.entries
         known_paths = baseline if self._survey else ()
         survey = FolderWalk(self.tree, baseline, self.settings, self._own, known_paths).walk("", self._work)
@@ -234,7 +236,7 @@ class Recorder:
         changing_paths = [path for window in windows if window.kind == "change" for path in window.paths]
         now = {path: seen for path, seen in now.items() if not _near(path, changing_paths)}
         if work and self._survey:
-            # Files that were left out before existed before.
+            # A file that an earlier survey left out is not new.
             old = self._survey
             self.baseline.write({path: now[path] for path in now if path not in baseline and old.left_out(path)})
         if work:
@@ -244,8 +246,8 @@ class Recorder:
         return survey
 
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Says whether undo leaves a change of git's own files: new objects, all of a repository that the work made,
-        and an index that still stages the same."""
+        """Says whether undo does not take back this change of git's own files: new objects, everything in a repository
+        that the work made, and an index that still stages the same files."""
         folder, entries = git_folder(path), self.baseline.entries
         if not folder:
             return False
@@ -257,9 +259,9 @@ class Recorder:
         return same_index(self.contents, path, old.fact, new.fact)
 
     def note_damage(self, session: str) -> None:
-        """Looks for objects that were changed in place, which git never does. A survey does not look at files that
-        never change, so this is done when somebody wants to undo; the author of the last command counts as the one who
-        did it."""
+        """Looks for git objects that were changed in place, which git never does. A survey skips objects, because they
+        never change, so this is done when somebody wants to undo. The author of the last command counts as the one who
+        changed them."""
         known_entries, damaged_entries = self.baseline.entries, dict[str, Seen | None]()
         for folder in [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
@@ -272,7 +274,7 @@ class Recorder:
             self._compare(damaged_entries, self.ledger.work(session, author), _owns(None))
 
     def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
-        """Notes as somebody's work how these paths differ from the baseline, and brings the baseline up to date."""
+        """Notes how these paths differ from the baseline as changes of this work, and updates the baseline."""
         known_entries = self.baseline.entries
         changed_entries = {path: seen for path, seen in now.items() if known_entries.get(path) != seen}
         pairs = [(path, known_entries.get(path), seen) for path, seen in changed_entries.items()]
@@ -291,8 +293,8 @@ class Recorder:
         self.ledger.save(work)
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
-        """Looks at these paths, everything that is or was beneath them unless it is too much, and the folders above
-        them."""
+        """Returns the state of these paths, of everything that is or was beneath them (unless that is too much), and of
+        the folders above them."""
         known_entries = self.baseline.entries
         entries: dict[str, Seen | None] = {}
         for path in paths:
@@ -310,6 +312,35 @@ class Recorder:
         return entries
 
 
+def _with_own_files(recorder: Recorder, work: Path, survey: Survey) -> Survey:
+    """Gives the folder its own copy of each file that is a hard link to a file elsewhere. A command that wrote to such
+    a file in place would change the other file too, and undo would not restore it."""
+    if not (paths := survey.lead_out()):
+        return survey
+    top = around(work)
+    # A secret file stays a link: only the link shows under which other names it exists.
+    secret_paths = {top / path for path in secret_index(top).look().paths}
+    for path in paths:
+        if survey.covered[path].fact.kept and work / path not in secret_paths:
+            with contextlib.suppress(OSError, ToolError):
+                recorder.baseline.write({path: recorder.tree.make_own(path, survey.covered[path])})
+    return survey
+
+
+def _programs_made(recorder: Recorder, work: Path, kind: str, folder: str) -> Iterator[Change]:
+    """Yields a change for the settings of a new repository if these settings or its hooks start programs. Undo leaves
+    new repositories in place, so the user is only told of this change."""
+    repository = find_repository(work / folder) if kind == "git_made" else None
+    if (
+        repository
+        and repository.common.is_relative_to(work)
+        and (repository.runs_programs() or programs_of(repository))
+    ):
+        path = (repository.common / "config").relative_to(work).as_posix()
+        if seen := recorder.tree.look(path):
+            yield Change(path, None, seen.fact, own=False)
+
+
 def sweep(recorder: Recorder) -> None:
     """Drops contents that neither an undo nor the next command's undo needs."""
     needed_blobs = {seen.fact.blob for seen in recorder.baseline.entries.values()}
@@ -317,8 +348,8 @@ def sweep(recorder: Recorder) -> None:
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
-    """Forgets work beyond the allowed number, some at a time, then until the rest is small enough. The current work
-    stays."""
+    """Forgets the oldest work: first all work beyond the allowed number, once this is clearly exceeded, then work by
+    work until the database is small enough. The current work stays."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
     older_works = [work for work in ledger.oldest_first() if work != current]
     surplus = len(older_works) + 1 - settings.kept_turns
@@ -343,8 +374,8 @@ def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
 
 
 def _owns(window: Window | None) -> Owns:
-    """Returns a function that says whether a change of a path is certainly Duckflow's own, or a command's that is known
-    to write there."""
+    """Returns a function that says whether a change of a path certainly belongs to the window: to Duckflow's own
+    change, or to a command that is known to write there."""
     if window is None:
         return lambda path: False
     git = GIT in window.paths
@@ -352,7 +383,7 @@ def _owns(window: Window | None) -> Owns:
 
 
 def _near(path: str, others: Iterable[str]) -> bool:
-    """Says whether the path is one of the others, in one of them, or a folder above one of them."""
+    """Says whether the path is one of the others, lies in one of them, or contains one of them."""
     return any(path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in others)
 
 

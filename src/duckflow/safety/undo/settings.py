@@ -8,21 +8,21 @@ MB = 1024 * 1024
 
 
 class UndoSettings(Section):
-    """Limits of what is kept so that it can be brought back, and for how long. People are told what is not kept."""
+    """Limits on the copies that undo keeps, and for how long. People are told what is not kept."""
 
     enabled: bool = True
-    """Undo is on. Without it, changes and commands run even where nothing can be kept, such as on a full disk."""
+    """Undo is on. Without undo, changes and commands run even where nothing can be kept, such as on a full disk."""
     largest_file_mb: int = Field(default=50, ge=0)
-    """The largest file that is copied. Changes of larger ones cannot be undone, and people are told so."""
+    """The largest file that is copied. Changes of larger files cannot be undone, and people are told so."""
     copied_mb: int = Field(default=300, ge=0)
-    """The most that is copied before one command or one change."""
+    """The largest amount of data that is copied before one command or one change."""
     files: int = Field(default=100_000, ge=0)
-    """The most files (ignored ones not counted) in a folder where commands can be undone."""
+    """The largest number of files (ignored ones not counted) in a folder where commands can be undone."""
     watched_files: int = Field(default=10_000, ge=0)
-    """The number of ignored files that are watched, so that a change to them can be told."""
+    """The number of ignored files that are watched, so that people can be told about changes to them."""
     kept_turns: int = Field(default=100, ge=1)
     kept_mb: int = Field(default=1000, ge=1)
-    """The most that is kept for a work folder; the oldest turns are forgotten first."""
+    """The largest amount of data that is kept for a work folder; the oldest turns are forgotten first."""
     diff_lines: int = Field(default=400, ge=0)
     compared_files: int = Field(default=200, ge=0)
     """The number of files whose lines a preview counts; the others are only named."""

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import weakref
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -15,10 +16,36 @@ from duckflow.safety.workspace import Trail
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG)
+GIT = ".git"
+FAN_OUT = re.compile(r"(?:^|/)objects/[0-9a-f]{2}$")
+"""Matches one of the 256 folders in which git keeps the objects that are not packed."""
+OBJECT = re.compile(r"(?:^|/)objects/[0-9a-f]{2}/(?:[0-9a-f]{38}|[0-9a-f]{62})$")
+PACK = re.compile(r"(?:^|/)\.git/(?:.*/)?objects/pack/(?:pack-[0-9a-f]{40,64}\.|tmp_|\.tmp-)[^/]*$")
+"""Matches git's packs. They may be huge and never change."""
+APART = re.compile(r"(?:^|/)\.git/(?:lfs|annex)$")
+"""Matches folders in which an extension of git, such as LFS, keeps the contents of large files."""
+
+
+def is_guarded_pack(path: str) -> bool:
+    """Says whether this is a pack that the sandbox keeps commands from touching, so that undo need not copy it: one of
+    a repository in the work folder or one level down."""
+    return PACK.search(path) is not None and path.split("/").index(GIT) <= 1
+
+
+def adds_only(path: str) -> bool:
+    """Says whether a new file of this name only adds something to the repository. Later commits of the user may need
+    the file, so undo leaves it."""
+    return OBJECT.search(path) is not None or FAN_OUT.search(path) is not None
+
+
+def git_folder(path: str) -> str:
+    """Returns the `.git` that a path lies in or is; an empty text for any other path."""
+    names = path.split("/")
+    return "/".join(names[: names.index(GIT) + 1]) if GIT in names else ""
 
 
 class Tree:
-    """Looks at single paths and puts things back. Paths are relative, without `.`, `..` and links."""
+    """Looks at single paths, and puts files back. Paths are relative, without `.`, `..` and links."""
 
     def __init__(self, root: Path, contents: Contents, largest: int, token: str) -> None:
         self.root = os.open(root, READ_FOLDER)
@@ -28,7 +55,7 @@ class Tree:
         self._temporary = temporary_name(token)
 
     def look(self, path: str) -> Seen | None:
-        """Returns what a path holds, and keeps its content; nothing when it is missing, or only something beyond a
+        """Returns the state of a path, and keeps its content; None when the path is missing, or leads through a
         link."""
         try:
             with self._place(path) as (folder, name):
@@ -39,7 +66,7 @@ class Tree:
         return None
 
     def see(self, folder: int, name: str, facts: os.stat_result) -> Seen:
-        """Returns what a name stands for. Raises FileNotFoundError when it is gone meanwhile."""
+        """Returns the state of the entry with this name. Raises FileNotFoundError when the entry is gone meanwhile."""
         stamp, kind = Stamp.of(facts), kind_of(facts.st_mode)
         if kind == "file":
             return self._read(folder, name) or _file(stamp, stamp.unkept_content, settled=True)
@@ -49,7 +76,7 @@ class Tree:
         return Seen(Fact(kind, facts.st_mode & 0o7777, stamp.owner, stamp.group, 0, ""), stamp, settled=True)
 
     def _read(self, folder: int, name: str) -> Seen | None:
-        """Reads a plain file and keeps its content; returns nothing when it is too large, or may not be read."""
+        """Reads a plain file and keeps its content; returns None when the file is too large, or may not be read."""
         try:
             with os.fdopen(open_regular(folder, name), "rb", buffering=0) as file:
                 stamp_before = Stamp.of(os.fstat(file.fileno()))
@@ -68,7 +95,7 @@ class Tree:
         return _file(stamp._replace(size=len(data)), blob, is_whole and stamp.settled)
 
     def stamps(self, folder: str) -> dict[str, Stamp]:
-        """Returns the stamp of everything that lies directly in a folder; none when it does not exist."""
+        """Returns the stamp of everything that lies directly in a folder; empty when the folder does not exist."""
         stamps: dict[str, Stamp] = {}
         with contextlib.suppress(OSError):
             handle = self.open_folder(folder)
@@ -107,9 +134,17 @@ class Tree:
                     os.unlink(self._temporary, dir_fd=folder)
                 raise
 
+    def make_own(self, path: str, seen: Seen) -> Seen | None:
+        """Puts a copy in the place of a file that has other names (hard links), with the same time. Returns the new
+        state."""
+        self.put(path, seen.fact, seen)
+        with self._place(path) as (folder, name):
+            os.utime(name, ns=(seen.stamp.modified, seen.stamp.modified), dir_fd=folder, follow_symlinks=False)
+        return self.look(path)
+
     def make_folder(self, path: str) -> None:
-        """Makes a folder that is open to its owner only, until `dress` gives it its mode, so that files can be put into
-        it."""
+        """Makes a folder that only its owner can open, so that files can be put into it. `dress` gives it its mode
+        later."""
         with self._place(path) as (folder, name):
             os.mkdir(name, 0o700, dir_fd=folder)
 
@@ -136,7 +171,8 @@ class Tree:
         return True
 
     def clean_up(self, token: str, paths: Iterable[str]) -> None:
-        """Removes files that a process which died while it put these paths back may have left beside them."""
+        """Removes temporary files beside these paths: a process may have died while it put the paths back, and left
+        them."""
         for folder in {path.rpartition("/")[0] for path in paths}:
             place = self._place(f"{folder}/{temporary_name(token)}".lstrip("/"))
             with contextlib.suppress(OSError), place as (handle, name):
@@ -165,7 +201,7 @@ class Tree:
 
 
 def temporary_name(token: str) -> str:
-    """Returns a name that each process has for itself, so that the leftovers of a dead one are recognised."""
+    """Returns the name of this process's temporary files, so that the leftovers of a dead process are recognised."""
     return f".duckflow-{token[:12]}.tmp"
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
+from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
-from duckflow.safety.undo.git_files import GIT, adds_only, git_folder
 from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, moves
 from duckflow.safety.undo.plan import (
     Overlap,
@@ -35,16 +35,17 @@ from duckflow.safety.undo.plan import (
     newest_of,
     to_move,
 )
-from duckflow.safety.undo.preview import Outcome, UndoPreview, describe, name_some
+from duckflow.safety.undo.preview import describe, name_some
 from duckflow.safety.undo.recorder import Recorder, same_index
 from duckflow.safety.undo.settings import MB, UndoSettings
+from duckflow.safety.undo.tree import GIT, adds_only, git_folder
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 
 class FileVersions(NamedTuple):
-    """A file before some work and after it; None where it did not exist."""
+    """The contents of a file before and after some work; None where the file did not exist."""
 
     path: str
     before: bytes | None
@@ -69,13 +70,13 @@ class UndoOperations:
         self._ledger = self.recorder.ledger
 
     def authors(self, session: str) -> list[WorkAuthor]:
-        """Returns the authors whose work could be taken back, the latest first."""
+        """Returns the turns, jobs and steps whose work could be taken back, the latest first."""
         with self.recorder.transaction():
             works = reversed(self._ledger.works(session))
             return [work.author for work in works if any(not change.undone for change in work.changes)]
 
-    def diff(self, session: str, scope: UndoScope) -> UndoPreview:
-        """Returns what some work did; where the scope names none, the latest that is not undone."""
+    def diff(self, session: str, scope: UndoScope) -> PlannedUndo:
+        """Returns a preview of what some work did. If the scope names no work, it is the latest that is not undone."""
         with self.recorder.transaction():
             all_works = self._ledger.works(session)
             if not all_works:
@@ -88,7 +89,7 @@ class UndoOperations:
             return self._preview(works, in_all(changes_in(works, scope)), UndoPlan())
 
     def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
-        """Returns the files that some work changed and that were not taken back, as far as their contents are kept."""
+        """Returns the files with changes of some work that were not taken back, as far as their contents are kept."""
         with self.recorder.transaction():
             works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
             changes = in_all([change for change in changes_in(works, scope) if not change.undone])
@@ -98,14 +99,14 @@ class UndoOperations:
     def _content(self, fact: Fact | None) -> bytes | None:
         return self.recorder.contents.get(fact.blob) if fact else None
 
-    def preview(self, session: str, back: bool, scope: UndoScope) -> UndoPreview:
+    def preview(self, session: str, back: bool, scope: UndoScope) -> PlannedUndo:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
             works, plan = self._planned(session, back, scope)
             moves = [Change(step.path, step.fact, step.target) for step in plan.steps]
             return self._preview(works, sorted(moves), plan)
 
-    def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> Outcome:
+    def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> UndoResult:
         with self.recorder.transaction():
             self.recorder.note_damage(session)
             works, plan = self._planned(session, back, scope)
@@ -128,7 +129,7 @@ class UndoOperations:
         changed_paths = tuple(_names(plan.steps))
         cleared_paths = tuple(path for path in changed_paths if path not in live_paths)
         authors = tuple(work.author for work in works)
-        return Outcome(authors, "", changed_paths, cleared_paths, _conflicts(plan), tuple(phrases))
+        return UndoResult(authors, "", changed_paths, cleared_paths, _conflicts(plan), tuple(phrases))
 
     def close(self) -> None:
         for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
@@ -166,17 +167,17 @@ class UndoOperations:
         return selection
 
     def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
-        """Plans the steps. With `back` it is as if the work had not been, else as the work had made it."""
+        """Plans the steps to the state without the work (with `back`), or to the state that the work had made."""
         by_path = dict[str, list[Change]]()
         for change in to_move(works, back, scope):
-            # An object that exists again takes nothing away.
+            # Redo does not remove a git object again that undo has brought back: the object does no harm.
             if back or not adds_only(change.path):
                 by_path.setdefault(change.path, []).append(change)
         steps = [self._step(path, changes, back) for path, changes in by_path.items()]
         return make_plan(steps, moves(change for changes in by_path.values() for change in changes))
 
     def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
-        """Goes through all changes of a path, the latest first where they are taken back."""
+        """Plans the step for one path, through all of its changes; the latest comes first where they are taken back."""
         seen = self.recorder.tree.look(path)
         fact, own = seen and seen.fact, not back or all(change.own for change in changes)
         history = self._ledger.changes_of(path)
@@ -199,7 +200,7 @@ class UndoOperations:
         return UndoStep(path, seen, fact, own, facts=tuple(facts))
 
     def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
-        """Returns the present text without a change or with it again, and keeps it to be put in place."""
+        """Returns the file's state when its text loses a change, or gets it again; None where that is impossible."""
         keep, read = self.recorder.contents.keep, self.recorder.contents.get
         current_text, versions = read(now.blob) if now.blob else None, list[Version]()
         for change in every:
@@ -215,7 +216,7 @@ class UndoOperations:
         return want._replace(size=len(text), content=blob)
 
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
-        """Notes what is taken back. What is done again is noted as if it were done now."""
+        """Notes the changes that are taken back. A change that is done again is noted as if it were done now."""
         number = self._ledger.next_order()
         edits = to_move(works, back, scope)
         updates = {(change.path, change.order): change._replace(undone=number if back else 0) for change in edits}
@@ -226,7 +227,7 @@ class UndoOperations:
                 last_order = max(last_order, number + index)
                 redone = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
                 updates[change.path, change.order] = redone
-        # What was not brought back (someone else's, or not possible) stays as the work left it.
+        # Changes that were not brought back (someone else's, or not possible) stay as the work left them.
         untouched_paths = {step.path for step in (*planned.left, *planned.impossible)}
         for work in works:
             work.changes = [
@@ -237,15 +238,14 @@ class UndoOperations:
             work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
             self._ledger.save(work)
 
-    def _preview(self, works: Sequence[UndoWork], moves: Sequence[Change], planned: UndoPlan) -> UndoPreview:
+    def _preview(self, works: Sequence[UndoWork], moves: Sequence[Change], planned: UndoPlan) -> PlannedUndo:
         impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
         tracked_paths = tracked_files(self._folder, [impact.path for impact in impacts])
         impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked_paths}) for impact in impacts)
-        doubtful_steps = planned.maybe_others
-        maybe_yours = (name_some("maybe_yours", _names(doubtful_steps)),) if doubtful_steps else ()
+        maybe_yours = (name_some("maybe_yours", _names(planned.maybe_others)),) if planned.maybe_others else ()
         authors = tuple(work.author for work in works)
-        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(doubtful_steps) == len(planned.steps)
-        return UndoPreview(authors, "", impacts, diff, uncovered, _conflicts(planned), maybe_yours, nothing_else)
+        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(planned.maybe_others) == len(planned.steps)
+        return PlannedUndo(authors, "", impacts, diff, uncovered, _conflicts(planned), maybe_yours, nothing_else)
 
     def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
         kinds = dict[str, dict[str, int]]()
@@ -266,7 +266,7 @@ def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
 
 
 def _names(steps: Iterable[UndoStep]) -> dict[str, int]:
-    """Returns the paths; git's own files are named by their `.git` alone."""
+    """Returns the paths of the steps; git's own files are named by their `.git` alone."""
     return {git_folder(step.path) or step.path: 1 for step in steps}
 
 
@@ -275,9 +275,9 @@ T = TypeVar("T")
 
 
 class Undo:
-    """Wraps every change and command of a session, and takes work back. `data` lies outside the work folder and belongs
-    to it alone; sessions in the same folder share it. All of it is on disk before a change happens, so it survives a
-    crash at any moment."""
+    """Wraps every change and command of a session, and takes work back. `data` is a folder outside the work folder,
+    which all sessions in the same work folder share. Everything is on disk there before a change happens, so undo
+    survives a crash at any moment."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings, session: str = "") -> None:
         self._workspace = workspace
@@ -295,51 +295,51 @@ class Undo:
     def command(
         self, author: WorkAuthor, left_running: str = "", text: str = ""
     ) -> AbstractAsyncContextManager[list[Change]]:
-        """Wraps a command; at the end the list that it yields holds the changes. `left_running` is the command's name,
-        when it goes on in the background after this ends. Its changes are found by comparing the folder before and
-        after. Files that `text` names as written are certainly its own; other changes may be somebody else's."""
+        """Wraps a command; at the end the list that this yields holds the changes, found by comparing the folder before
+        and after. `left_running` names a command that goes on in the background after this ends. Changes of files that
+        `text` names as written are certainly the command's; others may be somebody else's."""
         target_paths = self._roots(named_targets(text, self._workspace.root))
         # A command that names git may change its files.
         target_paths += [GIT] if re.search(r"\bgit\b", text) else []
         return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, target_paths))
 
     def watch(self) -> AbstractAsyncContextManager[list[Change]]:
-        """Wraps a command of the user's own; at the end the list that it yields holds the changes. They are nobody's
-        work, so no undo takes them back."""
+        """Wraps a command of the user's own; at the end the list that this yields holds the changes. They belong to no
+        turn or job, so no undo takes them back."""
         return self._window(lambda recorder: recorder.open_watch(self._session))
 
     async def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
-        """Returns the files at these paths, or in the whole folder, that could not be brought back; nothing where there
+        """Returns the files at these paths, or in the whole folder, that could not be brought back; None where there
         are too many files."""
         return await self._do(lambda undo: undo.recorder.unkept(self._roots(paths)))
 
     async def authors(self) -> list[WorkAuthor]:
-        """Returns the authors whose work could be taken back, the latest first."""
+        """Returns the turns, jobs and steps whose work could be taken back, the latest first."""
         return await self._do(lambda undo: undo.authors(self._session))
 
-    async def diff(self, scope: UndoScope = LATEST) -> UndoPreview:
-        """Returns what some work did; where none is named, the latest that is not undone."""
+    async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo:
+        """Returns a preview of what some work did. If the scope names no work, it is the latest that is not undone."""
         return await self._do(lambda undo: undo.diff(self._session, scope))
 
     async def versions(self, scope: UndoScope) -> list[FileVersions]:
-        """Returns the files that some work has changed, before it and after it."""
+        """Returns the contents of the files that some work has changed, before this work and after it."""
         return await self._do(lambda undo: undo.versions(self._session, scope))
 
     async def rewrite(self, author: WorkAuthor, path: str, change: Callable[[bytes], bytes]) -> None:
-        """Makes a change that the user wants in some work: it belongs to that work, and goes with it when it is
-        undone."""
+        """Changes a file as the user wishes, as a part of the author's work. Undoing this work undoes the change
+        too."""
         async with self.change(author, (path,)):
             data = self._workspace.read_bytes(path, self._settings.largest_file_mb * MB)
             self._workspace.write_atomic(path, change(data), digest(data))
 
-    async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> UndoPreview:
-        """Returns what `restore` would do."""
+    async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> PlannedUndo:
+        """Returns what `restore` would do with the same arguments."""
         return await self._do(lambda undo: undo.preview(self._session, back, self._beneath(scope)))
 
-    async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> Outcome:
-        """Brings the files to where they would be without that work; or undoes the latest undo. Where someone else
-        changed the same lines since, a file stays as it is and is named. With `only_own`, files in the preview's
-        `maybe_yours` stay, too."""
+    async def restore(self, back: bool = True, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
+        """Brings the files to the state that they would have without some work; without `back`, undoes the latest undo.
+        Where someone else changed the same lines since, a file stays as it is and is named. With `only_own`, files in
+        the preview's `maybe_yours` stay, too."""
         return await self._do(lambda undo: undo.restore(self._session, back, only_own, self._beneath(scope)))
 
     async def close(self) -> None:
@@ -362,14 +362,14 @@ class Undo:
             yield changes
         finally:
             if window is not None:
-                # This happens even when the turn is being cancelled: what was done was done.
+                # The changes are noted even when the turn is being cancelled, because they have already happened.
                 await asyncio.shield(asyncio.to_thread(self._note, window, changes))
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:
             changed += self._with_operations(lambda undo: undo.recorder.close(window))
         except (sqlite3.Error, OSError) as problem:
-            # What was noted before is safe; the outcome is found out the next time.
+            # The state before the change is safe on disk; the changes are found the next time.
             log.warning("undo: could not note what changed: %s", problem)
 
     def _beneath(self, scope: UndoScope) -> UndoScope:
@@ -377,7 +377,7 @@ class Undo:
         return scope._replace(paths=tuple(self._roots(scope.paths)) or scope.paths)
 
     def _roots(self, paths: Sequence[str]) -> list[str]:
-        """Returns each path with a last link followed and not: a tool may write through it, or replace it."""
+        """Returns each path with and without its last link followed: a tool may write through a link or replace it."""
         roots: dict[str, None] = {}
         for path, follow in product(paths, (False, True)):
             # A path that is refused here is refused to the tool as well.

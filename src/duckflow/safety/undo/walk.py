@@ -12,43 +12,49 @@ from pathlib import Path
 
 from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, rules_beneath
 from duckflow.safety.path_names import MAX_DEPTH
-from duckflow.safety.undo.git_files import APART, FAN_OUT, GIT, OBJECT, is_guarded_pack
 from duckflow.safety.undo.ledger import Seen, Stamp
 from duckflow.safety.undo.settings import UndoSettings
-from duckflow.safety.undo.tree import READ_FOLDER, Tree, upwards
+from duckflow.safety.undo.tree import APART, FAN_OUT, GIT, OBJECT, READ_FOLDER, Tree, is_guarded_pack, upwards
 
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
 Facts = os.stat_result
 
 
 class TooManyFiles(Exception):
-    """Raised when there are more files than may be covered."""
+    """Raised when the folder has more files than undo may cover."""
 
 
 @dataclass(slots=True)
 class Survey:
-    """The files of the folder, by path."""
+    """The files of the folder by their paths: those that undo can restore, and those that it cannot."""
 
     covered: dict[str, Seen] = field(default_factory=dict[str, Seen])
     watched: dict[str, Stamp] = field(default_factory=dict[str, Stamp])
-    """Files that git ignores: only changes of their stamps are known."""
+    """Files that git ignores: undo knows their stamps (size, times and the like), but not their contents."""
     places: set[str] = field(default_factory=set[str])
-    """The ignored files and folders that these belong to."""
+    """The ignored files and folders in which the watched files lie; an ignored file stands for itself."""
     blind: dict[str, str] = field(default_factory=dict[str, str])
     """Folders of which nothing is known (unreadable, too deep, or more than is watched), each with its name for
     people."""
     repositories: list[str] = field(default_factory=list[str])
+    linked: dict[tuple[int, int, int], list[str]] = field(default_factory=dict[tuple[int, int, int], list[str]])
+    """The covered files that have several names (hard links). The key is device, inode and number of names; the value
+    lists the names seen here."""
+
+    def lead_out(self) -> list[str]:
+        """Returns the covered files that have a further name (hard link) which was not seen in the folder."""
+        return [path for (_, _, count), paths in self.linked.items() if len(paths) < count for path in paths]
 
     def left_out(self, path: str) -> bool:
-        """Says whether something may have been there that is not covered."""
+        """Says whether a file that undo does not cover may have been at this path."""
         return any(parent in self.places or parent in self.blind for parent in upwards(path))
 
     def unseen(self, path: str) -> bool:
         return any(parent in self.blind for parent in upwards(path))
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
-        """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in; no
-        caches."""
+        """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in. Caches
+        are left out."""
         counts: dict[str, int] = {}
         paths = (before.watched | self.watched).keys() - before.covered.keys()
         for path in (path for path in paths if not CACHE.search(path)):
@@ -61,9 +67,9 @@ class Survey:
 
 
 class FolderWalk:
-    """Goes by handles of folders. Files whose stamp is known are not read again. `own` lists what is left out (undo's
-    data, private places). `kept` lists paths that were not ignored when the first command ran, so that no command can
-    make them so."""
+    """Walks through a folder by handles. Files whose stamp is known are not read again. `own` lists files and folders
+    that are left out (undo's data, private places). `kept` lists paths that were not ignored when the first command
+    ran: a command cannot make them ignored later."""
 
     def __init__(
         self,
@@ -84,7 +90,8 @@ class FolderWalk:
         self._of_git = 0
 
     def walk(self, start: str, work: Path | None = None) -> Survey:
-        """Surveys everything beneath a folder; in the work folder without ignored files and git's packs."""
+        """Surveys everything beneath a folder. With `work` (the work folder), ignored files and git's packs are left
+        out."""
         self._ignored = IgnoredPaths(work) if work else None
         handle = self._tree.open_folder(start)
         try:
@@ -94,7 +101,7 @@ class FolderWalk:
         return self._survey
 
     def _list(self, handle: int, prefix: str, rules: RulesFile | None, place: str) -> None:
-        """Lists a folder. `place` is the ignored folder that this one lies in, if it does."""
+        """Surveys the entries of a folder. `place` is the ignored folder that this one lies in, if there is one."""
         files: dict[str, Facts] = {}
         folders: dict[str, Facts] = {}
         with os.scandir(handle) as entries:
@@ -102,7 +109,7 @@ class FolderWalk:
                 try:
                     facts = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
-                    # It was removed while we looked.
+                    # The entry was removed while the folder was listed.
                     continue
                 if (facts.st_dev, facts.st_ino) not in self._own:
                     (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
@@ -127,7 +134,7 @@ class FolderWalk:
         if place or self._ignores(path, rules, is_folder=False):
             self._survey.places.add(place or path)
             if self._watches_enough:
-                # Its whole folder is unknown then, where that is ignored too.
+                # The limit is reached: nothing is known of this file, nor of its folder where that is ignored too.
                 self._survey.blind[path.rpartition("/")[0] if place else path] = place or path
             else:
                 self._survey.watched[path] = stamp
@@ -145,6 +152,8 @@ class FolderWalk:
         if (self._of_git if self._in_git else len(self._survey.covered) - self._of_git) >= self._settings.files:
             raise TooManyFiles
         self._survey.covered[path] = seen
+        if facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode) and not self._in_git:
+            self._survey.linked.setdefault((facts.st_dev, facts.st_ino, facts.st_nlink), []).append(path)
 
     def _folder(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
         name, known_entry = path.rpartition("/")[2], self._known.get(path)
@@ -178,8 +187,8 @@ class FolderWalk:
             os.close(inner_handle)
 
     def _objects(self, handle: int, path: str, folder: Seen) -> None:
-        """Surveys a folder of objects. Objects never change, so a known one is not looked at again; where none came or
-        went since the folder was listed, the folder is not listed again."""
+        """Surveys a folder of git's objects. Objects never change, so a known object is not looked at again. Where no
+        object came or went since the folder was listed, the folder is not listed again."""
         known_entry = self._known.get(path)
         if known_entry and known_entry.stamp == folder.stamp and known_entry.settled:
             self._survey.covered[path] = known_entry
@@ -208,7 +217,7 @@ class FolderWalk:
 
     @cached_property
     def _known_objects(self) -> dict[str, dict[str, Seen]]:
-        """Returns the known objects by their folder."""
+        """Returns git's objects that are known from before, by their folder."""
         objects: dict[str, dict[str, Seen]] = {}
         for path, seen in self._known.items():
             if "objects/" in path and OBJECT.search(path):
