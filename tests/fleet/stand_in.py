@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.fleet.host import MARK
-from duckflow.fleet.task import Asked, AttemptOrder, AttemptPort, AttemptReport, CarryOut, FleetTask
-from duckflow.state.phrase import say
+from duckflow.fleet.task import Asked, AttemptOrder, AttemptPort, AttemptReport, CarryOut
+from duckflow.state.data import say
 from duckflow.state.question import Question
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def ask_whether(order: AttemptOrder) -> Asked:
     )
 
 
-def pick_first(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
+def pick_first(reports: Sequence[AttemptReport], more: bool) -> int | None:
     """Returns the first attempt that may be merged, once all have ended."""
-    return next((each.order.number for each in reports if each.passed and each.order.task == task and not more), None)
+    return next((each.order.number for each in reports if each.passed and not more), None)
 
 
 def open_engine(address: str, place: str, at_once: int, lease: float, carry_out: CarryOut) -> "Engine":

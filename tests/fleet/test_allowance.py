@@ -29,11 +29,12 @@ class Books:
         limits = [Limit.read(limit)] if limit else []
         order = FleetOrder([self.task], limits=limits)._replace(**budgets)
         self.order = AttemptOrder(fleet=self.engine.start(order), task=self.task, number=1)
-        self.ledger = CallLedger(FleetDatabase(address))
+        self._database = FleetDatabase(address)
+        self.ledger = CallLedger(self._database, "w")
 
     def ask(self, prompt: int = 10, reply: int = 10, dollars: float | None = 0.0, worker: str = "w") -> Granted:
         wanted = CallWanted(model="m:x", prompt=prompt, reply=reply, dollars=dollars)
-        return self.ledger.ask(self.order, worker, wanted)
+        return CallLedger(self._database, worker).ask(self.order, wanted)
 
     def settle(self, granted: Granted, tokens: int, dollars: float = 0.0) -> None:
         self.ledger.settle(self.order, granted.call, CallUsed(tokens=tokens, dollars=dollars))

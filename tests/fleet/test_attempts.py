@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.agent.trust import FolderTrust
+from duckflow.allowance import CallWanted
 from duckflow.cli.fleet_workshop import make_workshop
-from duckflow.errors import UsageError
+from duckflow.errors import BudgetSpent, UsageError
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
@@ -58,7 +59,7 @@ async def test_ignored_files_are_copied_only_where_they_are_named(yard: Yard) ->
     report = await yard.carry_out(task)
     assert report.open and report.open.key == "fleet.include_missing" and report.open.values == {"file": ".env"}
     yard.repository.write(".env", "secret\n")
-    report = await yard.carry_out(task, link, go_on="duckflow/raise-1")
+    report = await yard.carry_out(task, link, go=2)
     assert report.passed and [file.path for file in report.files] == ["tax.py"], (report, link.notes)
     report = await yard.carry_out(task.model_copy(update={"name": "b", "include": ("shop.py",)}))
     assert report.open and report.open.key == "fleet.include_known"
@@ -84,7 +85,7 @@ async def test_a_cut_off_attempt_is_continued(yard: Yard) -> None:
     yard.repository.git("branch", "-f", "duckflow/raise-1", "main")
     done = yard.model(write("tax.py", "TAX = 2\n"))
     task = task.model_copy(update={"model": done, "mode": "full-auto"})
-    report = await yard.carry_out(task, link, go_on="duckflow/raise-1")
+    report = await yard.carry_out(task, link, go=2)
     assert [file.path for file in report.files] == ["half.py", "tax.py"], (report, link.notes)
 
 
@@ -117,6 +118,15 @@ async def test_an_attempt_that_touches_forbidden_files_fails(yard: Yard) -> None
     assert not report.passed and report.outcome == "failed"
 
 
+class ThriftyDesk(MemoryDesk):
+    """A link that grants no call after a dollar is spent, as the fleet's ledger does with a budget of one."""
+
+    async def allow(self, wanted: CallWanted) -> int:
+        if self.cost_usd >= 1.0:
+            raise BudgetSpent("fleet.budget_spent", what="task")
+        return await super().allow(wanted)
+
+
 @pytest.mark.slow
 async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard) -> None:
     slow = decide(act("shell.run", command="sleep 60"), next_step="continue")
@@ -124,7 +134,7 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
     assert report.outcome == "budget" and report.open and report.open.key == "fleet.too_long"
     dear = {"json": TAX, "usage": {"cost_usd": 2.0, "prompt_tokens": 10, "completion_tokens": 10}}
     look = decide(act("file_ops.read_file", path="shop.py"), next_step="continue")
-    spending = MemoryDesk()
+    spending = ThriftyDesk()
     report = await yard.carry_out(yard.task([{**dear, "json": look}, TAX], name="b", budget_usd=1.0), spending)
     assert report.outcome == "budget" and (spending.cost_usd, len(spending.calls)) == (2.0, 1), report
     link = MemoryDesk(Answered(asked_id="", choice="yes"), seconds=6.0)
@@ -133,7 +143,7 @@ async def test_time_and_money_have_a_limit_and_waiting_costs_no_time(yard: Yard)
 
 
 def test_among_equal_attempts_the_proof_of_their_tests_decides(yard: Yard) -> None:
-    verdicts: list[ProofVerdict | None] = ["hollow", "unknown", None, "proven"]
+    verdicts: list[ProofVerdict | None] = ["hollow", "unknown", None, "guards", "proven"]
     reports = [
         AttemptReport(
             order=AttemptOrder(fleet="f1", task=yard.task([TAX]), number=number),
@@ -143,22 +153,24 @@ def test_among_equal_attempts_the_proof_of_their_tests_decides(yard: Yard) -> No
         )
         for number, verdict in enumerate(verdicts, 1)
     ]
-    assert [report.order.number for report in rank(reports)] == [4, 3, 2, 1]
+    assert [report.order.number for report in rank(reports)] == [5, 4, 3, 2, 1]
 
 
 @pytest.mark.slow
 async def test_the_best_of_several_attempts_is_found_by_review(yard: Yard) -> None:
     reports: list[AttemptReport] = []
+    link = MemoryDesk()
     for number, (rating, findings) in enumerate([(4, ["tax.py: no tests"]), (9, []), (0, [])], 1):
         review = decide(respond(json.dumps({"rating": rating, "findings": findings})))
         # The model of the review starts the script anew and uses the reply whose cue is in the review's prompt.
         replies = [{"json": review, "when": "Read only"}] if rating else []
         task = yard.task([*replies, TAX], attempts=3, checks=["true"])
-        reports.append(await yard.carry_out(task, number=number))
+        reports.append(await yard.carry_out(task, link, number=number))
+    assert link.notes.count(yard.words("fleet.note.no_review")) == 1
     assert [report.rating for report in reports] == [4, 9, 0], reports
     assert [report.order.number for report in rank(reports)] == [2, 1, 3]
     assert [clearly_good(report) for report in reports] == [False, True, False]
-    assert choose(reports[0].order.task, reports, True) == 2
+    assert choose(reports, True) == 2
     rows = side_by_side(reports, yard.words)
     assert rows[0] == ["", "#2", "#1", "#3"] and rows[-1][2] == "tax.py: no tests"
 

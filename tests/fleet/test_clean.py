@@ -132,6 +132,9 @@ async def test_a_forgotten_fleet_is_gone_and_others_go_on(tmp_path: Path) -> Non
     assert as_csv([row]).splitlines()[1].startswith("a.2,/r,done,1,0.01,")
     told = f"# {second}: 1 of 1 task done; cost "
     assert as_markdown(second, [row], Words("en")).startswith(f"{told}$0.01, ")
+    proven = row.model_copy(update={"proof": "proven", "state": "choose"})
+    report = as_markdown(second, [row, proven], Words("ja"))
+    assert "2 件中 1 件" in report and Words("ja")("fleet.proof.proven") in report and "proven" not in report
     unpriced = row.model_copy(update={"cost_usd": 0.0})
     assert as_markdown(second, [unpriced], Words("en")).startswith(f"{told}–, ")
     assert [(state.task.name, state.state) for state in engine.tasks(second)] == [("a.2", "done")]

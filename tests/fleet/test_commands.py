@@ -89,6 +89,7 @@ def test_models_are_named_as_elsewhere_and_a_wrong_name_starts_nothing(shell: Fl
     assert [task["task"]["model"] for task in shell.told("show")["tasks"]] == ["anthropic:claude-sonnet-5"]
 
 
+@pytest.mark.slow
 def test_instances_of_swe_bench_become_predictions(shell: FleetShell) -> None:
     rows: list[dict[str, str]] = []
     for number in range(3):

@@ -57,6 +57,8 @@ async def carry_out(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
             await asyncio.sleep(LONGEST)
         case "breaks":
             raise ValueError("no")
+        case "once" if order.number > 1:
+            return AttemptReport(order=order, outcome="failed")
         case _:
             link.note("hello")
     await link.used(await link.allow(CallWanted(model="m", prompt=10)), CallUsed(tokens=10, dollars=0.1))
@@ -95,6 +97,8 @@ async def test_attempts_are_carried_out_ask_are_cancelled_and_cost_money(tmp_pat
     }
     attempts = {(each.task, each.number): each for each in engine.attempts(fleet)}
     assert attempts["spends", 1].state == "budget"
+    spent = attempts["spends", 1].report
+    assert spent and spent.open and spent.open.key == "fleet.out_of_budget"
     assert attempts["spends", 1].cost_usd == 0.6
     report = attempts["asks-1", 2].report
     assert report and report.said == "yes"
@@ -127,7 +131,7 @@ def test_a_limit_is_read_and_can_be_taken_away(text: str, figures: tuple[int | N
     limit = Limit.read(text)
     assert (limit.at_once, limit.requests, limit.tokens) == figures
     assert limit.covers("m:a" if "*" in text else "m")
-    for wrong in ("m", "=8", "m=0", "m=x/1", "m=1/2/3/4"):
+    for wrong in ("m", "=8", "m=0", "m=x/1", "m=1/2/3/4", "m=2147483648", "m=//99999999999"):
         with pytest.raises(UsageError):
             Limit.read(wrong)
 
@@ -147,6 +151,22 @@ async def test_cancelling_takes_effect_at_once_where_no_worker_runs(tmp_path: Pa
     engine.retry(fleet, "plain-1")
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     assert [each.picked for each in engine.tasks(fleet)] == [3, 1, 1]
+    engine.close()
+
+
+async def test_a_retry_that_fails_leaves_the_earlier_result_to_be_picked(tmp_path: Path) -> None:
+    engine = open_engine(str(tmp_path / "fleet.db"), "here", 2, LEASE, carry_out)
+    fleet = engine.start(FleetOrder([task("once")]))
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    engine.retry(fleet, "once")
+    await asyncio.wait_for(engine.work(fleet), LONGEST)
+    assert [each.state for each in engine.attempts(fleet)] == ["done", "failed"]
+    assert [(each.state, each.picked) for each in engine.tasks(fleet)] == [("choose", 1)]
+    # Until somebody picks it, it is no result.
+    assert [(row.state, row.result) for row in engine.figures(fleet)] == [("choose", "")]
+    engine.retry(fleet, "once")
+    engine.cancel(fleet, "once")
+    assert [(each.state, each.picked) for each in engine.tasks(fleet)] == [("choose", 1)]
     engine.close()
 
 
@@ -197,7 +217,7 @@ async def test_a_worker_that_is_killed_is_noticed_and_its_attempt_goes_on_elsewh
     await asyncio.wait_for(engine.work(fleet), LONGEST)
     (attempt,) = engine.attempts(fleet)
     assert (attempt.state, attempt.goes) == ("done", 2)
-    assert attempt.report and attempt.report.order.go_on == "duckflow/long-1"
+    assert attempt.report and attempt.report.order.go == 2
     assert [line.split()[0] for line in text_of(ledger).splitlines()] == ["begin", "begin", "end"]
     assert [line.said.key for line in engine.logs(fleet)] == ["fleet.worker_died", "fleet.goes_on"]
     engine.close()

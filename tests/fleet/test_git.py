@@ -10,7 +10,7 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.task import AttemptOrder, FleetTask
 from duckflow.fleet.worktree import add_worktree, conflicts_in, open_worktree, remove_worktree
 from duckflow.safety.git import Git
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from tests.fleet.yard import Repository
 
 MANY = 12
@@ -99,7 +99,7 @@ async def test_a_git_folder_made_by_the_attempt_is_not_used(repository: Reposito
     commit = await worktree.commit(order)
     await worktree.git.restore()
     (worktree.folder / "shop.py").write_text("PRICE = 4\n")
-    order = order.model_copy(update={"go_on": order.branch})
+    order = order.model_copy(update={"go": 2})
     again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
     assert not ran.exists() and (again.folder / "shop.py").read_text() == "PRICE = 4\n"
     assert repository.git("rev-parse", f"{order.branch}~1") == commit
@@ -124,7 +124,7 @@ async def test_included_files_do_not_follow_links_out_of_the_folder(
     await first.commit(order)
     include = (".env",) if link == ".env" else ("config/deep/dev.log",)
     task = order.task.model_copy(update={"include": include})
-    order = order.model_copy(update={"task": task, "go_on": order.branch})
+    order = order.model_copy(update={"task": task, "go": 2})
     try:
         again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
     except UsageError as problem:

@@ -122,6 +122,7 @@ async def test_a_user_without_a_git_name_can_merge_too(yard: Merging, monkeypatc
     assert yard.repository.show("main", "one.txt") == "1"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("file", "text"),
     [

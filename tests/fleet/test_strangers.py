@@ -193,6 +193,7 @@ def test_a_value_that_cannot_be_told_from_other_text_has_no_parts(value: str) ->
     assert secret_parts([value]) == ()
 
 
+@pytest.mark.slow
 def test_a_secret_of_several_lines_is_in_no_record(shell: FleetShell, tmp_path: Path) -> None:
     shell.environment["SHOP_TOKEN"] = MULTI
     shell.repository.write("show.sh", 'echo "$SHOP_TOKEN" | cat -n\nexit 1\n')

@@ -7,8 +7,7 @@ import pytest
 from duckflow.errors import UsageError
 from duckflow.fleet.task_file import read_lines, read_tasks, settle_bases
 from duckflow.fleet.worktree import clone_place, is_address
-from duckflow.i18n.language import languages
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, languages
 from tests.fleet.yard import Repository
 
 TASKS = """
@@ -60,6 +59,16 @@ def test_each_line_is_a_task_without_its_list_mark() -> None:
         ("color = 1\n[[task]]\nprompt = 'a'", "fleet.file.unknown"),
         ("[fleet]\nbudget_usd = 'x'\n[[task]]\nprompt = 'a'", "fleet.file.value"),
         ("[[task]]\nprompt = ", "fleet.file.toml"),
+        ("task = []", "fleet.file.no_tasks"),
+        ("task = [1]", "fleet.file.no_tasks"),
+        ("[matrix]\nversion = []\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[fleet]\nbudget_usd = nan\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[fleet]\nbudget_usd = inf\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[fleet]\nbudget_tokens = true\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nbudget_usd = inf", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nminutes = inf", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\npriority = 2147483648", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nbudget_tokens = 9007199254740993", "fleet.file.value"),
     ],
 )
 def test_errors_name_what_cannot_be_read(text: str, told: str) -> None:
@@ -67,7 +76,8 @@ def test_errors_name_what_cannot_be_read(text: str, told: str) -> None:
         read_tasks(text, "tasks.toml", {}, Path("/code"))
     assert problem.value.key == told
     for language in languages():
-        assert "tasks.toml" in Words(language).error(problem.value)
+        told_text = Words(language).error(problem.value)
+        assert "tasks.toml" in told_text and "tasks.toml :" not in told_text
 
 
 async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Sentences and refusals of `duckflow fleet` that a newcomer relies on, and secrets that stay where they are."""
 
+import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import FleetOrder
 from duckflow.fleet.tables import ATTEMPTS, WORKERS
 from duckflow.fleet.task import AttemptOrder, AttemptPort, AttemptReport, FleetTask
+from tests.fleet.postgres import own_postgres, postgres_programs
 from tests.fleet.stand_in import open_engine
 from tests.fleet.test_commands import FleetShell, run_git
 from tests.fleet.yard import write
@@ -62,6 +65,9 @@ def test_options_of_other_parts_are_refused_and_help_tells_of_one_part(shell: Fl
         refused = shell.run("fleet", *words)
         assert refused.returncode == 2 and f"no option {words[1]}" in refused.stderr, (words, refused.stderr)
         assert f"duckflow fleet {words[0]} --help" in refused.stderr
+    for figure in "nan", "inf", "0", "1e300":
+        refused = shell.run("fleet", "run", "--fleet-budget-usd", figure)
+        assert refused.returncode == 2 and f"--fleet-budget-usd cannot be {figure}" in refused.stderr, refused.stderr
     told = shell.fleet("answer", "--help")
     assert "usage: duckflow fleet answer" in told and "the question's id" in told and "export" not in told
 
@@ -72,7 +78,7 @@ def test_scripts_get_json_from_every_change_and_reports_refuse_other_formats(she
     shell.fleet("run", "tasks.toml", "--no-work")
     assert shell.told("cancel", "tax")["cancelled"] == 1
     # The task that waits for it is cancelled too, and says why.
-    assert "because tax" in shell.fleet("logs", "docs")
+    assert "needs tax" in shell.fleet("logs", "docs")
     assert shell.told("retry", "tax", "--no-work")["task"] == "tax"
     rows = shell.told("report")
     assert [(row["task"], row["state"]) for row in rows] == [("tax", "waiting"), ("docs", "cancelled")]
@@ -80,6 +86,23 @@ def test_scripts_get_json_from_every_change_and_reports_refuse_other_formats(she
     shell.fleet("report", "--format", "swebench", ends=2)
     shell.fleet("export", "--format", "md", ends=2)
     assert "–" in shell.fleet("list")
+
+
+def test_a_run_that_waits_for_a_choice_says_so(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"), attempts=2)
+    shell.add("docs", write("docs.md", "Tax.\n"), after=["tax"])
+    run = shell.begin("run", "tasks.toml")
+    until = time.monotonic() + 60
+    while not (fleets := shell.told("list")) or fleets[0]["tasks"].get("choose") != 1:
+        assert time.monotonic() < until, shell.fleet("logs")
+        time.sleep(0.2)
+    time.sleep(1)
+    shell.fleet("merge", "tax", "--pick", "best")
+    told, _ = run.communicate(timeout=60)
+    assert (
+        run.returncode == 0 and f"duckflow fleet merge {fleets[0]['fleet']}" in told.partition("docs  #1  running")[0]
+    )
+    assert [task["state"] for task in shell.told("show")["tasks"]] == ["merged", "done"]
 
 
 def test_a_worker_of_another_place_is_named_where_nobody_works(shell: FleetShell) -> None:
@@ -97,7 +120,7 @@ async def test_an_attempt_whose_workers_keep_dying_fails_and_says_so(tmp_path: P
     engine = open_engine(address, "here", 1, 3.0, never)
     fleet = engine.start(FleetOrder([FleetTask(name="deadly", repository="/r", prompt="p")]))
     dead = {"worker": "w", "place": "here", "machine": "m", "pid": 1, "born": "b", "until": 1.0, "seen": 1.0}
-    held = ATTEMPTS.update().values(state="running", worker="w", claim="c", goes=MOST_GOES)
+    held = ATTEMPTS.update().values(state="running", worker="w", goes=MOST_GOES)
     database = FleetDatabase(address)
     database.do(lambda connection: connection.execute(WORKERS.insert().values(dead)) and connection.execute(held))
     database.close()
@@ -106,4 +129,64 @@ async def test_an_attempt_whose_workers_keep_dying_fails_and_says_so(tmp_path: P
     await engine.work(fleet)
     assert [state.state for state in engine.attempts(fleet)] == ["failed"]
     assert [line.said.key for line in engine.logs(fleet)] == ["fleet.worker_died", "fleet.most_goes"]
+    engine.close()
+
+
+def test_a_task_below_a_folder_of_repositories_starts_from_the_result_of_the_one_before(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"))
+    shell.add("docs", write("docs.md", "Tax.\n"), after=["tax"], checks=["test -f tax.py"])
+    shell.fleet("run", "tasks.toml", "--json", "--repositories", str(shell.work))
+    assert [task["state"] for task in shell.told("show")["tasks"]] == ["done", "done"]
+    assert shell.repository.show("duckflow/docs-1", "tax.py") == "TAX = 2"
+
+
+@pytest.mark.slow
+def test_a_machine_merges_only_what_was_done_there_and_names_the_others(shell: FleetShell) -> None:
+    if (programs := postgres_programs()) is None:
+        pytest.skip("There is no Postgres on this machine.")
+    for name, after in ("tax", []), ("docs", []), ("more", ["tax"]):
+        shell.add(name, write(f"{name}.txt", f"{name}\n"), after=after)
+    for place in ("one", "two"):
+        (shell.work / place).mkdir()
+        shell.repository.git("clone", "-q", str(shell.repository.folder), str(shell.work / place / "shop"))
+    with own_postgres(programs) as postgres:
+        shell.environment["DUCKFLOW_FLEET_DATABASE"] = postgres.address
+        shell.fleet("run", "tasks.toml", "--no-work", "--repositories", "one", "--places", "one", "--places", "two")
+        fleet = shell.told("list")[0]["fleet"]
+        workers = [shell.begin("worker", fleet, "--repositories", place, "--place", place) for place in ("one", "two")]
+        assert [worker.wait(120) for worker in workers] == [0, 0], [worker.communicate() for worker in workers]
+        for place, other, files in (("one", "two", {"tax.txt", "more.txt"}), ("two", "one", {"docs.txt"})):
+            merged = shell.run("fleet", "merge", "--repositories", place, "--place", place)
+            told = f"{merged.stdout}{merged.stderr}"
+            assert merged.returncode == 0 and (f"on {other}" in told) == (place == "one"), told
+            assert set(run_git(shell.work / place / "shop", "ls-files").split()) == {".gitignore", "shop.py"} | files, (
+                told
+            )
+
+
+async def test_an_attempt_that_names_a_worker_which_does_not_know_of_it_is_put_back(tmp_path: Path) -> None:
+    address, begun = str(tmp_path / "fleet.db"), list[str]()
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
+
+    async def wait_for_the_other(order: AttemptOrder, link: AttemptPort) -> AttemptReport:
+        begun.append(order.task.name)
+        has_begun.set()
+        await (may_end.wait() if order.task.name == "first" else asyncio.sleep(0))
+        return AttemptReport(order=order, outcome="done", branch=order.branch, commit="0" * 40)
+
+    engine = open_engine(address, "here", 1, 30.0, wait_for_the_other)
+    tasks = [FleetTask(name=name, repository="/r", prompt="p", pick="best") for name in ("first", "second")]
+    fleet = engine.start(FleetOrder(tasks))
+    work = asyncio.create_task(engine.work(fleet))
+    await asyncio.wait_for(has_begun.wait(), 30)
+    # The database took it down for the worker, and went away before it could tell the worker.
+    (worker,) = engine.workers()
+    taken = ATTEMPTS.update().where(ATTEMPTS.c.task == "second").values(state="running", worker=worker.worker, goes=1)
+    database = FleetDatabase(address)
+    database.do(lambda connection: connection.execute(taken))
+    database.close()
+    await asyncio.sleep(2)
+    may_end.set()
+    await asyncio.wait_for(work, 30)
+    assert begun == ["first", "second"] and [state.state for state in engine.tasks(fleet)] == ["done", "done"]
     engine.close()

@@ -1,1 +1,1 @@
-"""Fleets: many tasks over many repositories, each attempted in a worktree of its own."""
+"""Fleets: many tasks over many repositories. Each attempt at a task has its own git worktree."""

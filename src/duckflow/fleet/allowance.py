@@ -1,7 +1,7 @@
-"""Budgets and limits for calls to models, over all workers. Each call is a row that is written before it is made.
+"""Budgets and limits for calls to models, over all workers. The row of a call is written before the call is made.
 
 A call that does not fit into the limits of its model waits. Near the end of a budget calls are made one after the
-other, so only the last of them can use more than is left; the log says so then.
+other, so only the last call can use more than is left of the budget; the log mentions the excess then.
 """
 
 from typing import Any, NamedTuple
@@ -12,9 +12,9 @@ from duckflow.allowance import CallUsed, CallWanted
 from duckflow.fleet.database import FleetDatabase
 from duckflow.fleet.engine import Limit
 from duckflow.fleet.store import read_limits, write_notes
-from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS
+from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, attempt_row
 from duckflow.fleet.task import AttemptOrder, Note
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 ALLOWING = 2026_2206
 """The lock of the database under which calls are granted."""
@@ -26,17 +26,17 @@ OPEN = CALLS.c.ended.is_(None)
 
 
 class Granted(NamedTuple):
-    """The answer to a wanted call: it may be made, has to wait, or may not be made."""
+    """The answer to a wanted call: the call may be made, has to wait, or may not be made."""
 
     call: int = 0
     wait: float = 0.0
     refused: Phrase | None = None
     over: str = ""
-    """The owner of a budget that is used up: "task" or "fleet"."""
+    """The kind of the used-up budget ("task" or "fleet"); empty if no budget is used up."""
 
 
 class Budget(NamedTuple):
-    """The budget of a task or a fleet, what it has spent, and what its open calls are expected to use."""
+    """The budget of a task or a fleet, the amount spent so far, and the usage expected of its open calls."""
 
     what: str
     usd: float
@@ -47,7 +47,7 @@ class Budget(NamedTuple):
     open_tokens: int
 
     def excess(self) -> str:
-        """Returns the amount beyond the budget, as shown to people; empty within the budget."""
+        """Returns the amount spent beyond the budget, as shown to people; an empty text within the budget."""
         excess_texts = [f"${self.spent_usd - self.usd:.4f}"] if self.usd and self.spent_usd > self.usd else []
         excess_texts += (
             [f"{self.spent_tokens - self.tokens} tokens"] if self.tokens and self.spent_tokens > self.tokens else []
@@ -56,12 +56,13 @@ class Budget(NamedTuple):
 
 
 class CallLedger:
-    """Grants calls and records their usage, in rows for the open calls and those of the last minute."""
+    """Grants calls and records their usage. Rows exist for the open calls and for the calls of the last minute."""
 
-    def __init__(self, database: FleetDatabase) -> None:
+    def __init__(self, database: FleetDatabase, worker: str) -> None:
         self._database = database
+        self._worker = worker
 
-    def ask(self, order: AttemptOrder, worker: str, wanted: CallWanted) -> Granted:
+    def ask(self, order: AttemptOrder, wanted: CallWanted) -> Granted:
         def change(connection: sa.Connection) -> Granted:
             self._database.one_at_a_time(connection, ALLOWING)
             now = self._database.now(connection)
@@ -73,7 +74,7 @@ class CallLedger:
                     return answer
             if answer := _within_limits(connection, wanted, now):
                 return answer
-            row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": worker}
+            row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": self._worker}
             call_values = {"model": wanted.model, "tokens": wanted.tokens, "dollars": dollars, "at": now}
             insert = sa.insert(CALLS).values(**row, **call_values).returning(CALLS.c.call)
             return Granted(connection.execute(insert).scalar_one())
@@ -81,7 +82,7 @@ class CallLedger:
         return self._database.do(change)
 
     def settle(self, order: AttemptOrder, call: int, used: CallUsed | None) -> None:
-        """Ends a call with its usage. Without `used` that is unknown, and the expected usage counts."""
+        """Ends a call and records its usage. Without `used` the usage is unknown, and the expected usage counts."""
 
         def change(connection: sa.Connection) -> None:
             for row in connection.execute(sa.select(CALLS).where(OPEN, CALLS.c.call == call)).all():
@@ -103,10 +104,11 @@ def end_calls(connection: sa.Connection, which: sa.ColumnElement[bool], now: flo
 def end_call(connection: sa.Connection, row: sa.Row[Any], now: float, used: CallUsed | None) -> None:
     used = used or CallUsed(tokens=row.tokens, dollars=row.dollars)
     values = {"ended": now, "tokens": used.tokens, "dollars": used.dollars}
-    connection.execute(sa.update(CALLS).where(CALLS.c.call == row.call).values(values))
-    is_of_attempt = (ATTEMPTS.c.fleet == row.fleet) & (ATTEMPTS.c.task == row.task) & (ATTEMPTS.c.number == row.attempt)
-    spent_values = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
-    connection.execute(sa.update(ATTEMPTS).where(is_of_attempt).values(spent_values))
+    # Two processes may end the same call; its usage counts once.
+    if connection.execute(sa.update(CALLS).where(OPEN, CALLS.c.call == row.call).values(values)).rowcount:
+        spent_values = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
+        of_attempt = attempt_row(row.fleet, row.task, row.attempt)
+        connection.execute(sa.update(ATTEMPTS).where(of_attempt).values(spent_values))
 
 
 def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
@@ -144,7 +146,7 @@ def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
 
 
 def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | None:
-    """Returns None where the call fits. A call that would fit only without the open ones waits for them."""
+    """Returns None where the call fits the budget. A call that would fit only without the open calls waits for them."""
     if budget.usd and wanted.dollars is None:
         return Granted(refused=say("fleet.no_price", model=wanted.model, limit=budget.usd))
     left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens
@@ -172,7 +174,7 @@ def _recent(connection: sa.Connection, limit: Limit) -> list[sa.Row[Any]]:
 
 
 def _wait_for(limit: Limit, wanted: CallWanted, calls: list[sa.Row[Any]], now: float) -> float:
-    """Returns the seconds until there may be room for the call."""
+    """Returns the seconds until the limit may have room for the call."""
     wait = 0.0
     start_times = sorted(call.at for call in calls if call.at > now - MINUTE)
     if limit.requests and len(start_times) >= limit.requests:

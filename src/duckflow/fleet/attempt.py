@@ -1,4 +1,4 @@
-"""Carries out an attempt at a task: a worktree, a Duckflow process of its own, checks, a commit, a report."""
+"""Carries out an attempt at a task: makes a worktree, runs a Duckflow process in it, checks, commits and reports."""
 
 import asyncio
 import time
@@ -16,17 +16,17 @@ from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_wo
 from duckflow.i18n.words import Words
 from duckflow.safety.files import read_plain
 from duckflow.safety.secrets import SECRETS, secret_parts
-from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.data import Phrase, said, say
 
 LARGEST_MARKED = 50_000_000
 MENDS = 1
-"""Number of times an attempt is told about failing checks."""
+"""The most times that an attempt is told about failing checks."""
 ANSWERS = 5
-"""Number of questions of the model that are put to a person."""
+"""The most questions of the model that are put to a person."""
 OUTPUT_TOLD = 3000
 
 RunCommand = Callable[[AttemptOrder, Path, str, bool], Awaitable[CheckResult]]
-"""Runs a command in that folder, in the sandbox, with the network or without."""
+"""Runs a command in the sandbox in this folder. The last argument says whether the command may use the network."""
 
 
 class Workshop(NamedTuple):
@@ -36,23 +36,23 @@ class Workshop(NamedTuple):
     admit: Callable[[Path], None]
     """Refuses a repository whose own settings make git run programs, unless the user trusts it."""
     secrets: Callable[[FleetTask], dict[str, str]]
-    """Returns the variables that the task names. Refuses missing ones, values that cannot be masked, and keys of
-    models."""
+    """Returns the environment variables that the task names. Refuses missing variables, values that cannot be masked,
+    and keys of models."""
     call: Callable[[FleetTask, Path, Mapping[str, str]], HostCall]
-    """Returns the call that starts a Duckflow process in that folder, with these variables."""
+    """Returns the call that starts a Duckflow process in this folder, with these environment variables."""
     run: RunCommand
     review: Callable[[AttemptReport, Path, str, Mapping[str, str]], Awaitable[AttemptReview | None]]
-    """Reviews a diff in that folder, with these variables."""
+    """Reviews a diff in this folder, with these environment variables."""
     words: Words
 
 
 def marks_of(order: AttemptOrder) -> dict[str, str]:
-    """Returns variables for all processes of an attempt, by which they are found again when their worker is dead."""
+    """Returns environment variables that mark all processes of an attempt, to find them when their worker is dead."""
     return {MARK: order.attempt_id}
 
 
 async def carry_out(workshop: Workshop, order: AttemptOrder, link: AttemptPort) -> AttemptReport:
-    """Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""
+    """Carries out an attempt. When cancelled, ends all its processes and leaves the work so far on its branch."""
     return await Attempt(order, link, workshop).run()
 
 
@@ -72,7 +72,7 @@ class Attempt:
         self._secrets: tuple[str, ...] = ()
 
     async def run(self) -> AttemptReport:
-        """Carries the attempt out. Failures are in the report, not raised."""
+        """Carries the attempt out. Failures are written into the report, not raised."""
         worktree: Worktree | None = None
         try:
             self._link.progress("setup")
@@ -89,7 +89,7 @@ class Attempt:
                 raise
             outcome, reason = "cancelled", None
         if worktree:
-            # The shield keeps a second cancellation from leaving this half done.
+            # The shield keeps a second cancellation from leaving the worktree half closed.
             reason = await asyncio.shield(self._close(worktree)) or reason
         if outcome == "done" and reason:
             outcome = "failed"
@@ -101,7 +101,7 @@ class Attempt:
         return report
 
     def _seconds(self) -> float:
-        """Returns the seconds it has worked, without those in which it waited for a person."""
+        """Returns the seconds that the attempt has worked, without those in which it waited for a person."""
         return time.monotonic() - self._began - self._waited
 
     async def _work(self, worktree: Worktree) -> tuple[AttemptOutcome, Phrase | None]:
@@ -137,7 +137,7 @@ class Attempt:
             await host.end()
 
     async def _prepare(self, worktree: Worktree) -> str:
-        """Runs the set-up, and returns the prompt."""
+        """Runs the set-up command in the worktree, and returns the prompt for the model."""
         task = self._task
         if task.setup:
             setup_result = await self._workshop.run(self._order, worktree.folder, task.setup, True)
@@ -146,20 +146,20 @@ class Attempt:
                     "fleet.setup_failed", command=task.setup, code=setup_result.code, output=setup_result.output
                 )
             await worktree.spare()
-        parts = [self._words("fleet.prompt")]
-        parts += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
-        parts += [self._words("fleet.prompt_secrets", names=", ".join(task.secrets))] if task.secrets else []
-        parts += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
-        parts += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go_on else []
+        sections = [self._words("fleet.prompt")]
+        sections += [self._words("fleet.prompt_checks", checks="\n".join(task.checks))] if task.checks else []
+        sections += [self._words("fleet.prompt_secrets", names=", ".join(task.secrets))] if task.secrets else []
+        sections += [self._words("fleet.prompt_touch", files=", ".join(task.may_touch))] if task.may_touch else []
+        sections += [self._words("fleet.prompt_go_on", base=task.base)] if self._order.go > 1 else []
         if self._order.mend:
             await worktree.git.merge(self._order.mend)
             if files := await conflicts_in(worktree.git):
-                parts += [self._words("fleet.prompt_conflict", files=", ".join(files))]
+                sections += [self._words("fleet.prompt_conflict", files=", ".join(files))]
             else:
                 await self._commit(worktree)
                 failing_checks = [check for check in await self._check(worktree) if check.code]
-                parts += [self._failing(failing_checks)] if failing_checks else [self._words("fleet.prompt_merged")]
-        return "\n\n".join([task.prompt.strip(), *parts])
+                sections += [self._failing(failing_checks)] if failing_checks else [self._words("fleet.prompt_merged")]
+        return "\n\n".join([task.prompt.strip(), *sections])
 
     async def _lead(self, talk: AttemptTalk, prompt: str, worktree: Worktree) -> TurnResult:
         """Talks to the model until the checks pass, or questions and retries are used up."""
@@ -211,7 +211,8 @@ class Attempt:
         return tuple(checks)
 
     async def _judge(self, worktree: Worktree) -> Phrase | None:
-        """Returns the reason against the attempt, or nothing. It is reviewed where the task has several attempts."""
+        """Returns the reason why the attempt is not done, or None if it is done. If the task has several attempts, a
+        review rates this one too."""
         report = self._report
         if not report.commit:
             return say("fleet.nothing_changed")
@@ -227,6 +228,8 @@ class Attempt:
             if review := await self._workshop.review(report, worktree.folder, diff, self._marks):
                 self._update(rating=review.rating, findings=review.findings)
                 self._note(say("fleet.note.review", rating=review.rating, findings="; ".join(review.findings) or "–"))
+            else:
+                self._note(say("fleet.note.no_review"))
         return None
 
     async def _close(self, worktree: Worktree) -> Phrase | None:

@@ -1,4 +1,4 @@
-"""Cleans up after fleets in a repository: branches that nobody needs, and worktrees whose worker has died."""
+"""Cleans up after fleets in a repository: removes branches that nobody needs, and worktrees whose worker has died."""
 
 import asyncio
 import contextlib
@@ -10,13 +10,13 @@ from duckflow.fleet.engine import OVER, AttemptState, TaskState
 from duckflow.fleet.task import BRANCHES, AttemptOrder
 from duckflow.fleet.worktree import MERGING, message_of, place_of, remove_worktree
 from duckflow.safety.git import Git
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 OWN = f"refs/heads/{BRANCHES}"
 
 
 class Leftover(NamedTuple):
-    """A branch or a worktree that can be removed. A branch is removed only while it is at this commit."""
+    """A branch or a worktree that can be removed. A branch is removed only while it is at `commit`."""
 
     repository: Path
     branch: str = ""
@@ -25,7 +25,7 @@ class Leftover(NamedTuple):
 
 
 class Leftovers(NamedTuple):
-    """Things that can be removed, and reasons why others are kept."""
+    """The leftovers that can be removed, and for each branch that stays the reason."""
 
     found: list[Leftover]
     kept: list[Phrase]
@@ -39,7 +39,8 @@ class RepositoryCleaner:
         self._worktrees = worktrees
 
     async def look(self, task: TaskState, attempts: Sequence[AttemptState]) -> Leftovers:
-        """Returns the leftovers of one task. While its attempts run, or one is to be picked, there are none."""
+        """Returns the leftovers of one task. While attempts of the task run, or one of them has still to be picked,
+        nothing of the task is a leftover."""
         leftovers = Leftovers([], [])
         if task.state not in (*OVER, "done"):
             return leftovers
@@ -61,7 +62,7 @@ class RepositoryCleaner:
         return leftovers
 
     async def remove(self, leftover: Leftover) -> bool:
-        """Removes a leftover and says whether it is gone. One that somebody has changed meanwhile stays."""
+        """Removes a leftover and says whether it is gone. A branch that somebody has changed meanwhile stays."""
         if leftover.folder:
             await remove_worktree(self._git, leftover.folder)
             with contextlib.suppress(OSError):
@@ -72,7 +73,7 @@ class RepositoryCleaner:
         return await self._git.remove_branch(leftover.branch, leftover.commit)
 
     async def _against(self, order: AttemptOrder, attempt: AttemptState, commit: str, picked: bool) -> str:
-        """Returns the reason not to remove a branch, or nothing."""
+        """Returns the reason not to remove a branch, or an empty text."""
         if await self._git.checkout_of(order.branch):
             return "checked_out"
         if picked:
@@ -80,7 +81,8 @@ class RepositoryCleaner:
             return "" if any(not name.startswith(OWN) for name in holding_refs.split("\n") if name) else "nowhere_else"
         if attempt.report:
             return "" if attempt.report.commit == commit else "moved"
-        # The attempt has no report. A commit by its worker is known by its message; any other is not ours.
+        # The attempt has no report. A commit by its worker is known by its message; any other commit is somebody
+        # else's.
         message = await self._git("log", "-1", "--format=%B", values=[commit])
         is_own_commit = attempt.goes and (commit == order.task.base or message.strip() == message_of(order).strip())
         return "" if is_own_commit else "moved"

@@ -14,7 +14,7 @@ LABEL = "duckflow"
 
 
 class Container(NamedTuple):
-    """An image, and the parts of this machine that it gets: folders under the same paths, variables by name."""
+    """A container image, and the parts of this machine that it gets: folders under the same paths, named variables."""
 
     engine: str
     image: str
@@ -25,8 +25,9 @@ class Container(NamedTuple):
     variables: Iterable[str]
 
     def running(self, command: Sequence[str]) -> tuple[str, ...]:
-        """Returns the command line. It has only the names of variables: everybody on the machine can read it."""
-        # Files that it writes must belong to the user, in either engine.
+        """Returns the command line that runs `command` in the container. It names the variables without their values,
+        because everybody on the machine can read command lines."""
+        # Files that the container writes must belong to the user, in either engine.
         user = (
             ("--userns=keep-id",) if Path(self.engine).name == "podman" else ("--user", f"{os.getuid()}:{os.getgid()}")
         )

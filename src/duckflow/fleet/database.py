@@ -1,4 +1,4 @@
-"""The database of fleets: a SQLite file for one machine, a Postgres for many."""
+"""The database of fleets: a SQLite file for one machine, a Postgres server for many."""
 
 import contextlib
 import sqlite3
@@ -20,20 +20,20 @@ Result = TypeVar("Result")
 METADATA = sa.MetaData()
 POSTGRES = ("postgresql://", "postgres://")
 CONNECTIONS = 8
-"""Connections that one process may have, besides the one for renewing the lease."""
+"""The most connections of one process, besides the connection for renewing the lease."""
 PREPARING = 2026_2203
 PRIMARY_CODE = 0xFF
 """Bits of a SQLite error code that hold the kind of error; higher bits only give details."""
 LOCKED = 30_000
 """Milliseconds that a change waits for a lock before it is begun anew."""
 OPENING = 5.0
-"""Seconds to wait for a database that is being opened. They are few, because it may not exist at all."""
+"""Seconds to wait for a database that is being opened. The wait is short, because the database may not exist at all."""
 PATIENCE = 120.0
 """Seconds to wait for a database to come back before a change is given up."""
 
 
 class FleetDatabase:
-    """A file that one machine uses, or a server for many."""
+    """The database: a SQLite file that one machine uses, or a Postgres server for many machines."""
 
     def __init__(self, address: str) -> None:
         """`address` is a postgresql:// address, or the path of a file."""
@@ -65,7 +65,7 @@ class FleetDatabase:
         return engine
 
     def prepare(self) -> None:
-        """Makes the tables, and the columns that tables of an older version lack, one process at a time."""
+        """Makes the tables, and adds columns that tables of an older version lack, one process at a time."""
 
         def change(connection: sa.Connection) -> None:
             self.one_at_a_time(connection, PREPARING)
@@ -85,13 +85,13 @@ class FleetDatabase:
         self._urgent.dispose()
 
     def do(self, work: Callable[[sa.Connection], Result], patience: float = PATIENCE, urgent: bool = False) -> Result:
-        """Runs a transaction. It is repeated while the database is away, so `work` must be safe to run twice."""
+        """Runs a transaction and repeats it while the database is away, so `work` must be safe to run twice."""
         engine = self._urgent if urgent else self.engine
 
         def transact() -> Result:
             with engine.begin() as connection:
                 if not self.on_many:
-                    # Taking the write lock first keeps what is read true until it is written.
+                    # The write lock is taken first, so that the values read stay true until the new values are written.
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
                 return work(connection)
 
@@ -106,7 +106,7 @@ class FleetDatabase:
 
     def one_at_a_time(self, connection: sa.Connection, lock: int) -> None:
         """Waits for the lock, and holds it to the end of this transaction. A SQLite file runs only one transaction at a
-        time anyway."""
+        time anyway, so it needs no lock."""
         if self.on_many:
             connection.execute(sa.text("SELECT pg_advisory_xact_lock(:number)"), {"number": lock})
 
@@ -114,19 +114,24 @@ class FleetDatabase:
         return self.do(self.now)
 
     def now(self, connection: sa.Connection) -> float:
-        """Returns the time by one clock for all: the one of the database, or of the only machine."""
+        return float(connection.execute(sa.select(self.clock)).scalar_one())
+
+    @property
+    def clock(self) -> sa.ColumnElement[float]:
+        """The time by one clock for all machines: the clock of the Postgres server, or of the only machine."""
         if not self.on_many:
-            return time.time()
-        return float(connection.execute(sa.text("SELECT extract(epoch FROM clock_timestamp())")).scalar_one())
+            return sa.literal(time.time())
+        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
 
 
 def _require_database(address: str) -> None:
-    """Refuses a file that is no database, before anything is changed: it may have been named by mistake."""
+    """Refuses a file that is no database before anything is changed: the user may have named the file by mistake."""
     if "://" in address:
         raise UsageError("fleet.database_kind", address=address.partition("://")[0])
     if not Path(address).exists():
         return
-    # Only SQLite may open it: closing a handle of our own would release the locks that this process holds on it.
+    # Only SQLite may open the file: closing a handle of our own would release the locks that this process holds on the
+    # file.
     try:
         with contextlib.closing(
             sqlite3.connect(f"{Path(address).absolute().as_uri()}?mode=rw", uri=True)
@@ -149,7 +154,7 @@ def _patiently(work: Callable[[], Result], patience: float) -> Result:
 
 
 def _is_away(error: DBAPIError) -> bool:
-    """Says whether waiting can help: a server may come back, a file may be in use; an unreadable file stays so."""
+    """Says whether waiting can help: a server may come back, a file may be in use. An unreadable file stays so."""
     if isinstance(error.orig, sqlite3.Error):
         return error.orig.sqlite_errorcode & PRIMARY_CODE in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return error.connection_invalidated or isinstance(error, OperationalError | InterfaceError)

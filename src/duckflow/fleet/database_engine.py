@@ -1,10 +1,11 @@
-"""The engine of fleets on a database: a SQLite file for one machine, a Postgres for many.
+"""The engine of fleets on a database: a SQLite file for one machine, a Postgres server for many.
 
-Everything that is to be done is a row. A worker takes an attempt by writing its claim into the row, and others take the
-attempts of a dead worker in the same way. There is no state besides the rows that could disagree with them.
+All work that is to be done is a row. A worker takes an attempt by writing its claim into the row. Other workers take
+the attempts of a dead worker in the same way. No state outside the rows could disagree with them.
 """
 
 import secrets
+from collections.abc import Sequence
 from itertools import cycle
 
 import sqlalchemy as sa
@@ -14,12 +15,26 @@ from duckflow.fleet.endings import Endings
 from duckflow.fleet.engine import Choose, FleetOrder, Happening, Notify, TaskState
 from duckflow.fleet.questions import QuestionStore
 from duckflow.fleet.store import FleetStore
-from duckflow.fleet.task import Answered, Asked, CarryOut
+from duckflow.fleet.task import Answered, Asked, CarryOut, FleetTask
 from duckflow.fleet.worker import Worker, Workplace
 
 
 def tell_nobody(_: Happening) -> None:
-    """Ignores the event; used where nobody wants to be notified."""
+    """Ignores the event. It is the callback for callers who do not want to be notified."""
+
+
+def deal(tasks: Sequence[FleetTask], places: Sequence[str]) -> list[str]:
+    """Deals tasks to machines in turn. A task that builds on the result of another task goes to the machine of that
+    task, since the branch with the result is there."""
+    turns, known_tasks, place_of = cycle(places), {task.name: task for task in tasks}, dict[str, str]()
+
+    def deal_out(task: FleetTask) -> str:
+        if task.name not in place_of:
+            earlier_tasks = [known_tasks[name] for name in task.after if known_tasks[name].origin == task.origin]
+            place_of[task.name] = deal_out(earlier_tasks[0]) if earlier_tasks else next(turns)
+        return place_of[task.name]
+
+    return [deal_out(task) for task in tasks]
 
 
 class Engine(FleetStore):
@@ -40,16 +55,17 @@ class Engine(FleetStore):
         self._database.close()
 
     def start(self, order: FleetOrder) -> str:
-        """Starts a fleet and returns its id. A task gets a number if another in its repository has the same name."""
+        """Starts a fleet and returns its id. A task gets a number if another task in its repository has its name."""
         fleet = f"fleet_{secrets.token_hex(4)}"
         places = order.places or (self._workplace.place,)
 
         def change(connection: sa.Connection) -> None:
             for limit in order.limits:
                 self.limit(connection, limit)
+            tasks = self.name_apart(connection, order.tasks)
             states = [
                 TaskState(fleet=fleet, task=task, place=place, state="waiting", picked=None, merged="")
-                for task, place in zip(self.name_apart(connection, order.tasks), cycle(places), strict=False)
+                for task, place in zip(tasks, deal(tasks, places), strict=True)
             ]
             self.add(connection, fleet, states, order)
 
@@ -57,12 +73,12 @@ class Engine(FleetStore):
         return fleet
 
     async def work(self, fleet: str = "") -> None:
-        """Works as a worker of this machine until that fleet has ended, or for ever without one. Raises `LeaseLost` if
-        it renewed its lease too late, so that others may have taken over; all its attempts are ended then."""
+        """Works as a worker of this machine until the fleet has ended, or for ever without a fleet. Raises `LeaseLost`
+        if its lease ran out, so that other workers may have taken over; all its attempts are ended then."""
         await Worker(self._database, self._carry_out, self._endings, self._workplace).work(fleet)
 
     def is_here(self, task: TaskState) -> bool:
-        """Says whether the branches of a task are on this machine. A file is used by one machine only."""
+        """Says whether the branches of a task are on this machine. A SQLite file is used by one machine only."""
         return not self._database.on_many or task.place == self._workplace.place
 
     def inbox(self, fleet: str = "") -> tuple[Asked, ...]:
@@ -74,7 +90,7 @@ class Engine(FleetStore):
         return self._questions.answer(answered)
 
     def cancel(self, fleet: str, task: str = "", attempt: int = 0) -> int:
-        """Ends attempts with all their processes, and drops waiting ones. Returns how many had not ended before."""
+        """Ends running attempts with their processes, and drops waiting ones. Returns how many had not ended before."""
         return self._endings.cancel(fleet, task, attempt)
 
     def pick(self, fleet: str, task: str, attempt: int) -> None:

@@ -15,7 +15,7 @@ from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.git import Git
-from duckflow.state.phrase import Phrase, said
+from duckflow.state.data import Phrase, said
 
 ORIGIN = "origin"
 PUSH = ("push", "--quiet", "--no-follow-tags", "--no-mirror", "--no-prune", "--recurse-submodules=no")
@@ -33,7 +33,7 @@ READERS = {
     "gh": ("pr", "view", "{branch}", "--json", "state,statusCheckRollup"),
     "glab": ("mr", "view", "{branch}", "--output", "json"),
 }
-"""Commands of the same programs that show the checks of a pull request."""
+"""Commands of the programs in `CREATORS` that show the checks of a pull request."""
 BAD = {"FAILURE", "ERROR", "CANCELLED", "TIMED_OUT", "ACTION_REQUIRED", "STARTUP_FAILURE", "FAILED", "CANCELED"}
 GOOD = {"SUCCESS", "NEUTRAL", "SKIPPED"}
 
@@ -41,7 +41,7 @@ CheckState = Literal["passed", "failed", "pending", "none"]
 
 
 class Delivered(NamedTuple):
-    """The place a result was delivered to, or the reason why it was not."""
+    """The place to which a result was delivered, or the reason why it was not delivered."""
 
     where: str = ""
     why: Phrase | None = None
@@ -50,8 +50,8 @@ class Delivered(NamedTuple):
 async def deliver(
     report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = ()
 ) -> Delivered:
-    """Delivers by the user's git and its credentials. `creator` is the user's own command that opens pull requests;
-    `secrets` are texts that must not leave the machine."""
+    """Delivers a result with the user's git and credentials. `creator` is the user's own command that opens pull
+    requests; `secrets` are texts that must not leave the machine."""
     task = report.order.task
     git = Git(Path(task.repository))
     try:
@@ -77,7 +77,7 @@ async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> N
 
 
 async def push_address(git: Git) -> str:
-    """Returns all addresses that a push goes to; git's settings may name others than for fetching."""
+    """Returns all addresses that a push goes to; git's settings may name other addresses for fetching."""
     return ", ".join((await git.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split())
 
 
@@ -110,7 +110,7 @@ def _command(calls: Mapping[str, Sequence[str]], folder: Path, values: dict[str,
 
 
 async def check_state(report: AttemptReport) -> CheckState:
-    """Returns the state of the checks of an attempt's pull request, by gh or glab."""
+    """Returns the state of the checks of an attempt's pull request, as gh or glab shows it."""
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
     output = await _run(argv, folder, os.environ)
@@ -127,7 +127,7 @@ async def check_state(report: AttemptReport) -> CheckState:
 
 
 def request_body(report: AttemptReport, words: Words) -> str:
-    """Returns the text of a pull request: the task, and evidence that it is done from the report, not from a model."""
+    """Returns the text of a pull request: the task, and the report's evidence that it is done. No model writes it."""
     task = report.order.task
     lines = [task.prompt.strip(), ""]
     lines += [words("fleet.deliver.builds_on", tasks=", ".join(task.after)), ""] if task.after else []

@@ -5,12 +5,11 @@ from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
 from duckflow.errors import UsageError
-from duckflow.fleet.task import AttemptOutcome, AttemptReport, FleetTask
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase
+from duckflow.fleet.task import LARGEST_NUMBER, AttemptOutcome, AttemptReport, FleetTask
+from duckflow.state.data import FrozenData, Phrase
 
 TaskProgress = Literal["waiting", "running", "choose", "done", "failed", "cancelled", "merged"]
-"""Stages of a task. `choose` means that its attempts have ended and a person has to pick one; `done`: one is picked."""
+"""Stages of a task. `choose`: its attempts have ended, and a person has to pick one. `done`: an attempt is picked."""
 
 OVER = ("merged", "failed", "cancelled")
 """Stages of a task in which nothing is left to decide."""
@@ -18,9 +17,9 @@ OVER = ("merged", "failed", "cancelled")
 AttemptProgress = Literal["queued", "running"] | AttemptOutcome
 LIVE = ("queued", "running")
 
-Choose = Callable[[FleetTask, Sequence[AttemptReport], bool], int | None]
-"""Returns the number of the best attempt that may be merged. `True` means that others still run: then only one that is
-clearly good is chosen."""
+Choose = Callable[[Sequence[AttemptReport], bool], int | None]
+"""Returns the number of the best attempt that may be merged. `True` means that other attempts still run; then only an
+attempt that is clearly good is chosen."""
 
 
 class Happening(NamedTuple):
@@ -41,7 +40,7 @@ class FleetState(FrozenData):
 
     fleet: str
     started: float
-    """Seconds since 1970, like all times here."""
+    """The time of the start, in seconds since 1970. All times in this file are of this form."""
     budget_usd: float
     """Dollars for the whole fleet; 0 means no limit."""
     budget_tokens: int = 0
@@ -49,13 +48,13 @@ class FleetState(FrozenData):
     tokens: int
     tasks: dict[TaskProgress, int]
     places: tuple[str, ...] = ()
-    """The machines that its tasks were given to."""
+    """The machines that the fleet's tasks were given to."""
     workers: int = 0
     """Number of living workers on the machines of this fleet."""
 
     @property
     def forsaken(self) -> bool:
-        """Says whether it has tasks left but no worker."""
+        """Says whether the fleet has tasks left but no worker."""
         return not self.ended and not self.workers
 
     @property
@@ -64,7 +63,7 @@ class FleetState(FrozenData):
 
     @property
     def over(self) -> bool:
-        """Says whether none of its tasks is still to be picked or merged."""
+        """Says whether no task of the fleet is still to be picked or merged."""
         return all(state in OVER for state, count in self.tasks.items() if count)
 
 
@@ -74,16 +73,17 @@ class TaskState(FrozenData):
     fleet: str
     task: FleetTask
     place: str
-    """The machine that it is carried out on."""
+    """The machine that carries out the task."""
     state: TaskProgress
     round: int = 1
-    """Number of times that attempts were started for it."""
+    """Number of times that attempts were started for the task."""
     picked: int | None
-    """The attempt that was picked, by a person or as the best one. While a person has to choose, it is a suggestion."""
+    """The number of the attempt that a person or the fleet itself has picked. In the stage `choose` it is only the
+    fleet's suggestion to a person."""
     merged: str
-    """The commit on the user's branch that merged it."""
+    """The commit on the user's branch that merged the task."""
     delivered: str = ""
-    """The remote and branch its result was pushed to, or the address of its pull request."""
+    """The remote and branch to which the task's result was pushed, or the address of its pull request."""
 
 
 class AttemptState(FrozenData):
@@ -93,16 +93,16 @@ class AttemptState(FrozenData):
     task: str
     number: int
     round: int = 1
-    """The round of its task that it belongs to."""
+    """The round of the task that the attempt belongs to."""
     state: AttemptProgress
     doing: str
-    """The current stage, in one word of the attempt."""
+    """The current stage, in one word that the attempt reports."""
     worker: str
     goes: int
-    """Number of times it was begun: more than once where a worker died."""
+    """Number of times that the attempt was begun: more than once where a worker died."""
     started: float
     taken: float
-    """The time when the latest worker took it."""
+    """The time when the latest worker took the attempt."""
     ended: float
     cost_usd: float
     tokens: int
@@ -111,7 +111,7 @@ class AttemptState(FrozenData):
 
     @property
     def live(self) -> bool:
-        """Says whether it has not ended."""
+        """Says whether the attempt has not ended."""
         return self.state in LIVE
 
 
@@ -122,14 +122,14 @@ class WorkerState(FrozenData):
     place: str
     machine: str
     seen: float
-    """The time of its last renewal."""
+    """The time of the lease's last renewal."""
     lives: bool
     running: int
-    """Attempts that it carries out."""
+    """Number of attempts that the worker carries out."""
 
 
 class TaskFigures(FrozenData):
-    """The cost and the result of a task. It is kept after its fleet is removed from the database."""
+    """The cost and the result of a task. These figures are kept after the task's fleet is removed from the database."""
 
     task: str
     repository: str
@@ -141,14 +141,14 @@ class TaskFigures(FrozenData):
     """Seconds of all attempts, without the time in which they waited for a person."""
     proof: str = ""
     result: str = ""
-    """The place it was delivered to, or the commit that merged it, or its branch."""
+    """The place to which the task was delivered, or else the commit that merged it, or else its branch."""
 
 
 class LogLine(FrozenData):
     """A log line of an attempt, or of the engine about it."""
 
     line: int
-    """Number of the line; it grows from line to line."""
+    """Number of the line; later lines have larger numbers."""
     at: float
     task: str
     attempt: int
@@ -156,26 +156,26 @@ class LogLine(FrozenData):
 
 
 class Limit(FrozenData):
-    """Limits for a model, for all fleets of a database over all machines."""
+    """Limits for calls to a model. They hold for all fleets of a database, over all machines."""
 
     model: str
     """The model's name in tasks, or a pattern for all models of one endpoint."""
     at_once: int | None = None
-    """Attempts that may run at once."""
+    """The most attempts that may run at once."""
     requests: int | None = None
-    """Requests in a minute."""
+    """The most requests in a minute."""
     tokens: int | None = None
-    """Tokens of prompts and replies in a minute."""
+    """The most tokens of prompts and replies in a minute."""
 
     @classmethod
     def read(cls, text: str) -> "Limit":
         """Reads `MODEL=AT_ONCE/REQUESTS/TOKENS`. Each figure may be left out; `MODEL=` removes the limit."""
         model, _, figures = text.rpartition("=")
-        parts = figures.split("/")
-        if not model or len(parts) > 3 or not all(not part or _is_count(part) for part in parts):
+        figure_texts = figures.split("/")
+        if not model or len(figure_texts) > 3 or not all(not text or _is_count(text) for text in figure_texts):
             raise UsageError("fleet.limit", text=text)
-        named_parts = zip(("at_once", "requests", "tokens"), parts, strict=False)
-        return cls(model=model, **{name: int(part) for name, part in named_parts if part})
+        named_texts = zip(("at_once", "requests", "tokens"), figure_texts, strict=False)
+        return cls(model=model, **{name: int(text) for name, text in named_texts if text})
 
     def covers(self, model: str) -> bool:
         return fnmatchcase(model, self.model)
@@ -194,4 +194,4 @@ class FleetOrder(NamedTuple):
 
 
 def _is_count(text: str) -> bool:
-    return text.isdecimal() and int(text) > 0
+    return text.isdecimal() and 0 < int(text) <= LARGEST_NUMBER

@@ -1,4 +1,4 @@
-"""The Duckflow process of an attempt: it has its own process group and is reached by its socket, like `attach` does."""
+"""The Duckflow process of an attempt. It has its own process group and is reached by a socket, as with `attach`."""
 
 import asyncio
 import contextlib
@@ -21,16 +21,16 @@ from duckflow.fleet.task import AttemptPort
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.state.phrase import said, say
+from duckflow.state.data import said, say
 
 MARK = "DUCKFLOW_FLEET_ATTEMPT"
-"""Variable with the attempt's id in the environment of all its processes; their children inherit it."""
+"""Environment variable with the attempt's id. All processes of the attempt have it, and their children inherit it."""
 PROC = Path("/proc")
 LONGEST = 10.0
 
 
 class SeenProcess(NamedTuple):
-    """A process that was found running."""
+    """A running process: its parent's pid and its environment."""
 
     parent: int
     environment: bytes
@@ -52,7 +52,7 @@ def this_machine() -> str:
 
 
 def has_gone(machine: str, pid: int, born: str) -> bool:
-    """Says whether a process is known to be gone. For processes of other machines that is never known here."""
+    """Says whether a process is known to be gone. Processes of other machines are never known to be gone."""
     return machine == this_machine() and born_at(pid) != born
 
 
@@ -67,9 +67,9 @@ def end_worker(machine: str, pid: int, born: str) -> bool:
 
 
 def born_at(pid: int) -> str:
-    """Returns the start time of a process, or nothing if there is none. With it, a reused pid can be recognized."""
+    """Returns the start time of a process, or an empty text if there is none. A reused pid has another start time."""
     with contextlib.suppress(OSError):
-        # The name, in brackets, may hold anything. The start time is field 22 of all. A zombie has ended.
+        # The process's name, in brackets, may hold anything. The start time is the 22nd field. A zombie has ended.
         fields = (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return "" if fields[0] == "Z" else fields[19]
     if PROC.joinpath("self").exists():
@@ -128,7 +128,7 @@ LONGEST_REASON = 400
 
 
 class HostCall(NamedTuple):
-    """The command that starts the process, and the socket on which it can be reached."""
+    """The command that starts the process, and the socket on which the process can be reached."""
 
     command: Sequence[str]
     socket: Path
@@ -138,7 +138,7 @@ class HostCall(NamedTuple):
 
 
 class Host:
-    """A Duckflow process started by `open`. It ends with this process, which holds its stdin."""
+    """A Duckflow process started by `open`. It ends when this process ends, because this process holds its stdin."""
 
     def __init__(self, process: asyncio.subprocess.Process, errors: IO[bytes], call: HostCall) -> None:
         self._process = process
@@ -163,7 +163,7 @@ class Host:
         return host
 
     async def end(self) -> None:
-        """Ends the whole process group. It is asked first, so that it ends its commands and closes its journal."""
+        """Ends the whole process group. First it is asked, so that it can end its commands and close its journal."""
         with contextlib.suppress(DuckflowError, OSError):
             await self.conversation.aclose()
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -196,15 +196,15 @@ class Host:
 
 
 async def _clean(call: HostCall) -> None:
-    """Removes leftovers. It also runs before a start, because a worker that died could not."""
+    """Removes leftovers. This also happens before a start, because a worker that died could not do it."""
     if call.cleaning:
         await collect(Launch(call.cleaning, Path("/"), os.environ))
 
 
 @contextlib.asynccontextmanager
 async def granting(link: AttemptPort, clock: PausableTimeout) -> AsyncGenerator[dict[str, str]]:
-    """Opens a socket where the processes of an attempt ask before they call a model, and yields the variables that they
-    need. The attempt's clock stands still while a call waits."""
+    """Opens a socket where the processes of an attempt ask before they call a model, and yields the environment
+    variables that they need. The attempt's clock stands still while a call waits."""
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

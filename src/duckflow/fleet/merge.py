@@ -1,5 +1,5 @@
-"""Merges attempts onto the user's branch, one after the other. Each is merged and checked in a worktree of its own;
-only then the branch moves forward. Uncommitted work of the user is never touched."""
+"""Merges attempts onto the user's branch, one after the other. Each attempt is merged and checked in its own worktree
+before the branch moves forward. Uncommitted work of the user is never touched."""
 
 import os
 import posixpath
@@ -22,11 +22,11 @@ from duckflow.safety.files import read_plain
 from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import names_of_git, runs_later
-from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.data import Phrase, said, say
 
 LONGEST_NAME = 10_000
 TRIES = 3
-"""Number of tries when the branch keeps moving meanwhile."""
+"""The most tries of a merge when the user's branch keeps moving meanwhile."""
 
 LINK = "120000"
 
@@ -34,8 +34,8 @@ MergeOutcome = Literal["merged", "already", "conflict", "checks", "refused"]
 
 
 class MergeResult(NamedTuple):
-    """The result of a merge. After a conflict, or when checks fail on the merged state, the attempt can be asked to
-    resolve it: `head` is the commit that it must be reconciled with."""
+    """The result of a merge. After a conflict or failing checks on the merged state, the attempt can be asked to
+    resolve the problem: `head` is the commit that the attempt must be reconciled with."""
 
     outcome: MergeOutcome
     head: str = ""
@@ -50,7 +50,7 @@ class MergeResult(NamedTuple):
 
 
 async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
-    """Merges onto the branch that was checked out when the fleet was started, and onto no other."""
+    """Merges an attempt onto the branch that was checked out when the fleet was started, and onto no other branch."""
     try:
         workshop.admit(Path(report.order.task.repository))
         main_git = Git(Path(report.order.task.repository), marks_of(report.order))
@@ -102,7 +102,7 @@ async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
 
 
 def _leads_out(path: str, target: str) -> bool:
-    """Says whether a link leads out of the repository, by its own text. Other links on its way are reported too."""
+    """Says whether a link's target leads out of the repository. Links on the way to it are reported separately."""
     target_path = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
     return target_path.startswith(("/", "../")) or target_path == ".." or names_of_git(target_path)
 
@@ -123,7 +123,7 @@ async def _head(report: AttemptReport, main: Git) -> str:
 
 
 async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder: Path) -> list[CheckResult]:
-    """Returns the checks that fail; a failed set-up counts as one."""
+    """Returns the checks that fail. A failed set-up counts as a failing check."""
     order = report.order
     if not order.task.checks:
         return []
@@ -135,8 +135,8 @@ async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder:
 
 
 async def _move_forward(main: Git, branch: str, head: str, commit: str) -> MergeResult | None:
-    """Moves the branch to the commit. Where it is checked out, its files change too; git itself refuses to touch
-    uncommitted work. Returns None when somebody has committed meanwhile."""
+    """Moves the branch to the commit. Where the branch is checked out, its files change too; git itself refuses to
+    touch uncommitted work. Returns None when somebody has committed meanwhile."""
     checkout = await main.checkout_of(branch)
     if checkout is None:
         if await _being_rebased(main, branch):
@@ -156,7 +156,7 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
 
 
 async def _being_rebased(main: Git, branch: str) -> bool:
-    """Says whether the branch is being rebased. It is checked out nowhere then, and the rebase would undo our move."""
+    """Says whether the branch is being rebased. It is then checked out nowhere, and the rebase would undo our move."""
     git_folder = Path(await main("rev-parse", "--absolute-git-dir"))
     for rebase_folder in ("rebase-merge", "rebase-apply"):
         file = git_folder / rebase_folder / "head-name"

@@ -1,18 +1,20 @@
-"""The questions of attempts. They wait in the database, so they outlive the worker that asked them."""
+"""The questions of attempts. They wait in the database, so they outlive the worker whose attempt asked them."""
+
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
 from duckflow.fleet.database import FleetDatabase
-from duckflow.fleet.tables import QUESTIONS
+from duckflow.fleet.tables import ATTEMPTS, IS_LIVE, QUESTIONS
 from duckflow.fleet.task import Answered, Asked, read_row
 
-ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed
-
-
-def close_questions(connection: sa.Connection, fleet: str, task: str, attempt: int) -> None:
-    """Closes all questions of an attempt, because nobody waits for the answers any more."""
-    is_of_attempt = (QUESTIONS.c.fleet == fleet) & (QUESTIONS.c.task == task) & (QUESTIONS.c.attempt == attempt)
-    connection.execute(sa.update(QUESTIONS).where(is_of_attempt).values(closed=True))
+IS_OF_LIVE_ATTEMPT = sa.exists().where(
+    IS_LIVE,
+    ATTEMPTS.c.fleet == QUESTIONS.c.fleet,
+    ATTEMPTS.c.task == QUESTIONS.c.task,
+    ATTEMPTS.c.number == QUESTIONS.c.attempt,
+)
+ASKING = QUESTIONS.c.answered.is_(None) & ~QUESTIONS.c.closed & IS_OF_LIVE_ATTEMPT
 
 
 class QuestionStore:
@@ -27,7 +29,8 @@ class QuestionStore:
         return tuple(read_row(Asked, row.asked) for row in rows)
 
     def answer(self, answered: Answered) -> int:
-        """Stores an answer and returns how many questions it answers. One for all equal Gates holds for later ones."""
+        """Stores an answer and returns how many questions it answers. An answer for all equal Gates (questions before a
+        risky action) also holds for Gates that come later."""
 
         def change(connection: sa.Connection) -> int:
             is_this_question = QUESTIONS.c.asked_id == answered.asked_id
@@ -43,25 +46,19 @@ class QuestionStore:
 
         return self._database.do(change)
 
-    def ask(self, asked: Asked, claim: str) -> Answered | None:
-        """Puts a question into the inbox, unless it is answered already: in an earlier try of the attempt, whose worker
-        died, or once for all equal questions."""
+    def ask(self, asked: Asked, go: int) -> Answered | None:
+        """Puts a question into the inbox. Returns the answer if there is one already: from an earlier try of the
+        attempt, whose worker died, or from an answer for all equal questions."""
 
         def change(connection: sa.Connection) -> Answered | None:
             is_alike = (QUESTIONS.c.fleet == asked.fleet) & (QUESTIONS.c.same == asked.same) & (asked.same != "")
             is_own = is_alike & (QUESTIONS.c.task == asked.task) & (QUESTIONS.c.attempt == asked.attempt)
-            earlier_questions = (
-                sa.select(QUESTIONS).where(is_own, QUESTIONS.c.heard != claim).order_by(QUESTIONS.c.number)
-            )
-            for row in connection.execute(earlier_questions):
-                update = sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number)
-                if row.answered:
-                    connection.execute(update.values(heard=claim))
-                    return read_row(Answered, row.answered)
-                # The old question keeps waiting, under the new id.
-                values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False}
-                connection.execute(update.values(values))
-                return None
+            earlier_questions = sa.select(QUESTIONS).where(is_own, QUESTIONS.c.go != go).order_by(QUESTIONS.c.number)
+            if row := connection.execute(earlier_questions).first():
+                # The old question keeps waiting under the new id, unless it has an answer.
+                values = {"asked_id": asked.asked_id, "asked": asked.model_dump_json(), "closed": False, "go": go}
+                connection.execute(sa.update(QUESTIONS).where(QUESTIONS.c.number == row.number).values(values))
+                return read_row(Answered, row.answered) if row.answered else None
             if asked.question.kind == "gate":
                 answers = sa.select(QUESTIONS.c.answered).where(is_alike, QUESTIONS.c.answered.is_not(None))
                 for text in connection.execute(answers).scalars():
@@ -70,7 +67,7 @@ class QuestionStore:
             row = asked.model_dump(include={"asked_id", "fleet", "task", "attempt", "same"})
             same_question = sa.select(QUESTIONS.c.number).where(QUESTIONS.c.asked_id == asked.asked_id)
             if connection.execute(same_question).first() is None:
-                connection.execute(sa.insert(QUESTIONS).values(**row, asked=asked.model_dump_json()))
+                connection.execute(sa.insert(QUESTIONS).values(**row, go=go, asked=asked.model_dump_json()))
             return None
 
         return self._database.do(change)
@@ -80,14 +77,9 @@ class QuestionStore:
         update = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id)
         self._database.do(lambda connection: connection.execute(update.values(closed=True)))
 
-    def hear(self, asked_ids: list[str]) -> dict[str, Answered]:
-        """Returns the answers that have come so far."""
+    def hear(self, asked_ids: Sequence[str]) -> dict[str, Answered]:
+        """Returns the answers that have come to these questions so far."""
         query = sa.select(QUESTIONS.c.asked_id, QUESTIONS.c.answered).where(
             QUESTIONS.c.asked_id.in_(asked_ids), QUESTIONS.c.answered.is_not(None)
         )
         return {row.asked_id: read_row(Answered, row.answered) for row in self._database.read(query)}
-
-    def heard(self, asked_id: str, claim: str) -> None:
-        """Records that this claim has received the answer."""
-        update = sa.update(QUESTIONS).where(QUESTIONS.c.asked_id == asked_id).values(heard=claim)
-        self._database.do(lambda connection: connection.execute(update))

@@ -1,4 +1,4 @@
-"""Ranks attempts: those that fail a check or touch forbidden files are out, the others are put in order."""
+"""Ranks attempts. Those that fail a check or touch forbidden files are left out, and all others are put in order."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from duckflow.fleet.task import AttemptReport, FleetTask
+from duckflow.fleet.task import AttemptReport
 from duckflow.i18n.words import Words, money
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
@@ -26,21 +26,22 @@ SHAPE: dict[str, Any] = {
 
 
 class AttemptReview(NamedTuple):
-    """A rating from 1 to 10, and the faults that were found."""
+    """A rating from 1 to 10, and the faults that the review has found."""
 
     rating: int
     findings: tuple[str, ...]
 
 
 def review_prompt(report: AttemptReport, rule: str, words: Words) -> str:
-    """Returns the prompt. `rule` holds the general instructions for reviewers. The diff is piped in: it may be long."""
+    """Returns the prompt for a review. `rule` holds the general instructions. The diff may be long, so it is piped
+    in."""
     evidence = "\n".join([*(f"{check.command}: {check.code}" for check in report.checks), *report.evidence])
     task_text = shorten(report.order.task.prompt, LONGEST_TASK)
     return words("fleet.review", rule=rule, prompt=task_text, evidence=evidence[-LONGEST_TASK:] or "–")
 
 
 async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Mapping[str, str]) -> AttemptReview | None:
-    """Runs a review. Returns None where it gives no readable answer in time: a review is only a help."""
+    """Runs a review. Returns None where no readable answer comes in time: an attempt can do without a review."""
     shown_diff = diff if len(diff) <= LONGEST_DIFF else diff[:LONGEST_DIFF] + f"\n… +{len(diff) - LONGEST_DIFF}"
     argv = (*command, "--json-schema", json.dumps(SHAPE), "--output-format", "json")
     output = bytearray()
@@ -62,25 +63,25 @@ def _read(output: bytearray) -> AttemptReview | None:
         return None
 
 
-PROOFS = ("proven", None, "unknown", "hollow")
-"""Verdicts on the tests of an attempt, the best first."""
+PROOFS = ("proven", "guards", None, "unknown", "hollow")
+"""Verdicts on the tests of an attempt, from the best to the worst."""
 GOOD = 8
-"""The rating from which on other attempts are not waited for."""
+"""An attempt with at least this rating may be chosen while other attempts of the task still run."""
 
 
 def rank(reports: Sequence[AttemptReport]) -> list[AttemptReport]:
     """Returns the attempts that may be merged, the best first: by review, then by the proof of their tests, then by the
-    evidence of commands they ran, then by size, then by cost. (All of them have passed the same checks.)"""
+    evidence of commands they ran, then by size, then by cost. All of them have passed the same checks."""
     return sorted((report for report in reports if report.passed), key=_merits)
 
 
 def clearly_good(report: AttemptReport) -> bool:
-    """Says whether its checks pass, its review is good and found no faults."""
+    """Says whether the attempt's checks pass and its review gives a good rating and no faults."""
     return report.passed and bool(report.checks) and report.rating >= GOOD and not report.findings
 
 
-def choose(task: FleetTask, reports: Sequence[AttemptReport], more: bool) -> int | None:
-    """Returns the number of the best attempt. While others still run (`more`), only a clearly good one counts."""
+def choose(reports: Sequence[AttemptReport], more: bool) -> int | None:
+    """Returns the number of the best attempt, or None. While others run (`more`), the best must be clearly good."""
     ranked_reports = [report for report in rank(reports) if not more or clearly_good(report)]
     return ranked_reports[0].order.number if ranked_reports else None
 
@@ -94,7 +95,7 @@ MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
 
 
 def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
-    """Returns a line on why the best attempt comes before the next; none where no other may be merged."""
+    """Returns a line on why the best attempt comes before the next, or an empty text where no other may be merged."""
     ranked_reports = rank(reports)
     if len(ranked_reports) < 2:
         return []
@@ -110,7 +111,7 @@ def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
 
 
 def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[str]]:
-    """Returns rows of a table with a column for each attempt, those that may be merged first, to compare them."""
+    """Returns rows of a table that compares the attempts: a column for each, those that may be merged first."""
     ranked_reports = rank(reports)
     shown_reports = [*ranked_reports, *(report for report in reports if report not in ranked_reports)]
     rows = [["", *(f"#{report.order.number}" for report in shown_reports)]]

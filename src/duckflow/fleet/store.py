@@ -23,9 +23,21 @@ from duckflow.fleet.engine import (
 )
 from duckflow.fleet.lease import is_gone
 from duckflow.fleet.questions import ASKING
-from duckflow.fleet.tables import ATTEMPTS, CALLS, FLEETS, HISTORY, LIMITS, LINES, QUESTIONS, TASKS, WORKERS
+from duckflow.fleet.tables import (
+    ATTEMPTS,
+    CALLS,
+    FLEETS,
+    HISTORY,
+    LIMITS,
+    LINES,
+    OF_TASK,
+    QUESTIONS,
+    TASKS,
+    WORKERS,
+    task_row,
+)
 from duckflow.fleet.task import AttemptReport, FleetTask, Note, Row, free_name, read_row, under_names
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 KEPT_SECONDS = 3600.0
 STARTING = 2026_2204
@@ -62,8 +74,8 @@ class FleetStore:
         )
 
     def name_apart(self, connection: sa.Connection, tasks: Sequence[FleetTask]) -> list[FleetTask]:
-        """Returns the tasks under names that no other task of any fleet in the same repository has. Otherwise they
-        would get the same branches later."""
+        """Returns the tasks under names that no other task of any fleet in the same repository has. Tasks with the same
+        name would get the same branches later."""
         self._database.one_at_a_time(connection, STARTING)
         used_names: dict[str, set[str]] = {task.repository: set() for task in tasks}
         for row in connection.execute(sa.select(TASKS.c.name, TASKS.c.task)):
@@ -81,7 +93,7 @@ class FleetStore:
 
     def fleets(self) -> tuple[FleetState, ...]:
         """Returns all fleets, the newest first."""
-        # Fleets are read before tasks: one that is started meanwhile has tasks, but is not listed yet.
+        # Fleets are read before tasks: a fleet that is started meanwhile has tasks, but is not listed yet.
         rows = self._database.read(sa.select(FLEETS).order_by(FLEETS.c.started.desc()))
         workers = self.workers()
         tasks = sa.select(TASKS.c.fleet, _progress(workers).label("state")).subquery()
@@ -108,11 +120,11 @@ class FleetStore:
         )
 
     def workers(self) -> tuple[WorkerState, ...]:
-        """Returns all workers: the living ones first, then the latest."""
+        """Returns all workers: first the living, then the dead, in each group the latest seen first."""
         running_attempts = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.state == "running")
         running_counts = Counter(row.worker for row in self._database.read(running_attempts))
         now = self._database.time()
-        rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.until.desc()))
+        rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.seen.desc()))
         is_living = {row.worker: not is_gone(row, now) for row in rows}
         rows.sort(key=lambda row: not is_living[row.worker])
         return tuple(
@@ -132,14 +144,14 @@ class FleetStore:
     def attempts(self, fleet: str, task: str = "") -> tuple[AttemptState, ...]:
         question_query = sa.select(QUESTIONS.c.task, QUESTIONS.c.attempt).where(QUESTIONS.c.fleet == fleet, ASKING)
         questions = Counter((row.task, row.attempt) for row in self._database.read(question_query))
-        query = sa.select(ATTEMPTS).join(TASKS, (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task))
+        query = sa.select(ATTEMPTS).join(TASKS, OF_TASK)
         query = query.where(ATTEMPTS.c.fleet == fleet, *([ATTEMPTS.c.task == task] if task else []))
         rows = self._database.read(query.order_by(TASKS.c.position, ATTEMPTS.c.number))
         living_workers = {worker.worker for worker in self.workers() if worker.lives}
         return tuple(_attempt_of(row, questions[row.task, row.number], living_workers) for row in rows)
 
     def logs(self, fleet: str, task: str = "", attempt: int = 0, after: int = 0) -> tuple[LogLine, ...]:
-        """Returns the lines after line number `after`."""
+        """Returns the log lines after line number `after`."""
         query = sa.select(LINES).where(LINES.c.fleet == fleet, LINES.c.line > after)
         if task:
             query = query.where(LINES.c.task == task)
@@ -149,34 +161,33 @@ class FleetStore:
         return tuple(of_row(LogLine, row, said=read_row(Phrase, row.said)) for row in rows)
 
     def retry(self, fleet: str, task: str, attempt: int = 0, mend: str = "", base: str = "") -> None:
-        """Starts all attempts of the task again, with new numbers, from the commit `base` if it is named. With
-        `attempt`, starts that one again from its branch, to resolve its conflicts with the commit `mend`."""
+        """Starts all attempts of the task again, with new numbers, from the commit `base` if it is given. With
+        `attempt`, only starts that attempt again from its branch, to resolve its conflicts with the commit `mend`."""
         self._database.do(lambda connection: self._retry(connection, fleet, task, attempt, mend, base))
 
     def _retry(self, connection: sa.Connection, fleet: str, task: str, attempt: int, mend: str, base: str) -> None:
-        row = connection.execute(sa.select(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)).one_or_none()
+        row = connection.execute(sa.select(TASKS).where(task_row(fleet, task))).one_or_none()
         if row is None or row.state not in ENDED_TASKS:
             raise UsageError("fleet.not_ended" if row else "fleet.unknown", fleet=fleet, task=task)
         is_of_task = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task)
         if attempt:
             attempt_update = sa.update(ATTEMPTS).where(is_of_task, ATTEMPTS.c.number == attempt)
             fresh_values = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
-            if not connection.execute(attempt_update.values(**fresh_values, worker=None, claim=None)).rowcount:
+            if not connection.execute(attempt_update.values(**fresh_values, worker=None)).rowcount:
                 raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
         else:
             last_number = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(is_of_task)).scalar_one()
             fleet_task = read_row(FleetTask, row.task)
             fleet_task = fleet_task.model_copy(update={"base": base or fleet_task.base})
-            is_this_task = (TASKS.c.fleet == fleet) & (TASKS.c.name == task)
-            connection.execute(sa.update(TASKS).where(is_this_task).values(task=fleet_task.model_dump_json()))
+            connection.execute(sa.update(TASKS).where(task_row(fleet, task)).values(task=fleet_task.model_dump_json()))
             numbers = range(last_number + 1, last_number + 1 + fleet_task.attempts)
             rows = [{"fleet": fleet, "task": task, "number": number, "round": row.round + 1} for number in numbers]
             connection.execute(sa.insert(ATTEMPTS), rows)
-        task_update = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task)
+        task_update = sa.update(TASKS).where(task_row(fleet, task))
         connection.execute(task_update.values(state="waiting", round=row.round + 1, picked=None))
 
     def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
-        """Returns the figures of a fleet, or the stored ones after it was removed."""
+        """Returns the figures of a fleet's tasks; for a removed fleet, the stored figures."""
         if tasks := self.tasks(fleet):
             attempts = self.attempts(fleet)
             return tuple(
@@ -187,7 +198,7 @@ class FleetStore:
 
     def take_out(self, fleet: str, place: str) -> tuple[str, ...]:
         """Removes a fleet that is over. Where machines share the database, the last machine of the fleet to call this
-        removes it. Returns the machines that have not called it."""
+        method removes it. Returns the machines that have not called it."""
 
         history = [
             {"fleet": fleet, "position": position, "figures": figures.model_dump_json()}
@@ -212,24 +223,22 @@ class FleetStore:
                 connection.execute(sa.insert(HISTORY), history)
             for table in (LINES, QUESTIONS, CALLS, ATTEMPTS, TASKS, FLEETS):
                 connection.execute(sa.delete(table).where(table.c.fleet == fleet))
-            # Old dead workers are not needed any more. Recent ones show when their machine was last seen.
-            is_long_ago = WORKERS.c.until < self._database.now(connection) - KEPT_SECONDS
+            # Workers that died long ago are not needed any more. Recent ones show when their machine was last seen.
+            is_long_ago = WORKERS.c.seen < self._database.clock - KEPT_SECONDS
             named_workers = sa.select(ATTEMPTS.c.worker).where(ATTEMPTS.c.worker.is_not(None))
-            connection.execute(
-                sa.delete(WORKERS).where(WORKERS.c.dead, is_long_ago, WORKERS.c.worker.notin_(named_workers))
-            )
+            connection.execute(sa.delete(WORKERS).where(is_long_ago, WORKERS.c.worker.notin_(named_workers)))
             return ()
 
         return self._database.do(change)
 
     def change_task(self, fleet: str, task: str, **values: str | int) -> None:
-        update = sa.update(TASKS).where(TASKS.c.fleet == fleet, TASKS.c.name == task).values(**values)
+        update = sa.update(TASKS).where(task_row(fleet, task)).values(**values)
         if not self._database.do(lambda connection: connection.execute(update).rowcount):
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
 
 
 def of_row(kind: type[Row], row: sa.Row[Any], **more: Any) -> Row:
-    """Makes a model from the columns of a row; `more` holds the fields with other values."""
+    """Makes a model from the columns of a row; `more` holds values for fields that differ from the columns."""
     return kind(**{name: getattr(row, name) for name in kind.model_fields if hasattr(row, name)} | more)
 
 
@@ -246,10 +255,11 @@ def write_notes(database: FleetDatabase, connection: sa.Connection, notes: Seque
 
 def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigures:
     reports = {attempt.number: attempt.report for attempt in attempts if attempt.report}
-    picked_report = reports.get(state.picked or 0)
+    # Before somebody picks one, the best attempt is only a suggestion.
+    picked_report = reports.get(state.picked or 0) if state.state != "choose" else None
     return TaskFigures(
         task=state.task.name,
-        repository=state.task.remote or state.task.repository,
+        repository=state.task.origin,
         state=state.state,
         attempts=len(attempts),
         cost_usd=sum(attempt.cost_usd for attempt in attempts),
@@ -261,17 +271,16 @@ def _figures_of(state: TaskState, attempts: Sequence[AttemptState]) -> TaskFigur
 
 
 def _progress(workers: Sequence[WorkerState]) -> sa.ColumnElement[str]:
-    """Selects the state of a task. One that was begun runs only while a living worker has an attempt at it."""
+    """Selects the state of a task. A task runs while a living worker has an attempt at it."""
     living_workers = [worker.worker for worker in workers if worker.lives]
-    is_running_attempt = (
-        (ATTEMPTS.c.fleet == TASKS.c.fleet) & (ATTEMPTS.c.task == TASKS.c.name) & (ATTEMPTS.c.state == "running")
-    )
-    is_held = sa.select(ATTEMPTS.c.number).where(is_running_attempt, ATTEMPTS.c.worker.in_(living_workers)).exists()
-    return sa.case(((TASKS.c.state == "running") & ~is_held, "waiting"), else_=TASKS.c.state)
+    is_held = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(living_workers)
+    runs = sa.select(ATTEMPTS.c.number).where(OF_TASK, is_held).exists()
+    return sa.case((TASKS.c.state.in_(ENDED_TASKS), TASKS.c.state), (runs, "running"), else_="waiting")
 
 
 def _attempt_of(row: sa.Row[Any], questions: int, living: Container[str]) -> AttemptState:
-    report = read_row(AttemptReport, row.report) if row.report else None
+    spent = {"cost_usd": row.cost_usd, "tokens": row.tokens}
+    report = read_row(AttemptReport, row.report).model_copy(update=spent) if row.report else None
     # A worker that is gone carries nothing out, even if nobody has taken its attempts over yet.
     state = "queued" if row.state == "running" and row.worker not in living else row.state
     return of_row(AttemptState, row, state=state, worker=row.worker or "", open_questions=questions, report=report)

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 from sqlalchemy.types import TypeEngine
 
 from duckflow.fleet.database import METADATA
+from duckflow.fleet.engine import LIVE
 
 Kind = type[TypeEngine[Any]]
 
@@ -17,11 +18,6 @@ def _key(name: str, kind: Kind = sa.String) -> sa.Column[Any]:
 def _given(name: str, kind: Kind = sa.String, default: str | None = None, index: bool = False) -> sa.Column[Any]:
     """Makes a column that is never null."""
     return sa.Column(name, kind, nullable=False, server_default=default, index=index)
-
-
-def _marked(name: str) -> sa.Column[Any]:
-    """Makes a boolean column that is false at first."""
-    return sa.Column(name, sa.Boolean, nullable=False, server_default=sa.false())
 
 
 FLEETS = sa.Table(
@@ -46,11 +42,11 @@ TASKS = sa.Table(
     _given("after", sa.JSON, default="[]"),
     _given("place", index=True),
     _given("state", default="waiting"),
-    # Number of times that attempts were started for it.
+    # Number of times that attempts were started for the task.
     _given("round", sa.Integer, default="1"),
     sa.Column("picked", sa.Integer),
     _given("merged", default=""),
-    # The remote and branch its result was pushed to, or the address of its pull request.
+    # The remote and branch to which the task's result was pushed, or the address of its pull request.
     _given("delivered", default=""),
 )
 
@@ -64,17 +60,16 @@ ATTEMPTS = sa.Table(
     _given("mend", default=""),
     _given("state", default="queued"),
     _given("doing", default=""),
-    # An outcome that somebody wants for it: the worker that runs it ends it with this one.
+    # The outcome that somebody wants for the attempt. The worker that runs the attempt ends it with this outcome.
     _given("wanted", default=""),
+    # The worker that runs the attempt, or ran it last.
     sa.Column("worker", sa.String, index=True),
-    # A token that is made anew each time a worker takes the attempt. Only its holder may change the attempt.
-    sa.Column("claim", sa.String),
     _given("goes", sa.Integer, default="0"),
     _given("started", sa.Float, default="0"),
-    # The time when the latest worker took it.
+    # The time when the latest worker took the attempt.
     _given("taken", sa.Float, default="0"),
     _given("ended", sa.Float, default="0"),
-    # Usage of its calls that have ended.
+    # The usage of the attempt's calls that have ended.
     _given("cost_usd", sa.Float, default="0"),
     _given("tokens", sa.BigInteger, default="0"),
     sa.Column("report", sa.Text),
@@ -88,11 +83,10 @@ WORKERS = sa.Table(
     _given("machine"),
     _given("pid", sa.Integer),
     _given("born"),
+    # The end of the worker's lease; 0 when others have noticed the end. A worker never comes back under the same name.
     _given("until", sa.Float),
-    # The time of its last renewal.
+    # The time of the lease's last renewal.
     _given("seen", sa.Float, default="0"),
-    # Its lease ran out, or it has left: it never comes back under this name.
-    _marked("dead"),
 )
 
 QUESTIONS = sa.Table(
@@ -106,10 +100,11 @@ QUESTIONS = sa.Table(
     _given("same"),
     _given("asked", sa.Text),
     sa.Column("answered", sa.Text),
-    # The claim that has received the answer. A later try of the attempt receives it again.
-    _given("heard", default=""),
-    # Nobody waits for an answer any more.
-    _marked("closed"),
+    # The go (the number of the try) at the attempt in which the question was last asked. A later go gets the same
+    # answer.
+    _given("go", sa.Integer, default="0"),
+    # True for a question that was taken back.
+    sa.Column("closed", sa.Boolean, nullable=False, server_default=sa.false()),
 )
 
 LINES = sa.Table(
@@ -155,3 +150,15 @@ CALLS = sa.Table(
     _given("tokens", sa.Integer),
     _given("dollars", sa.Float),
 )
+
+OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
+"""Joins attempts with their task."""
+IS_LIVE = ATTEMPTS.c.state.in_(LIVE)
+
+
+def task_row(fleet: str, name: str) -> sa.ColumnElement[bool]:
+    return (TASKS.c.fleet == fleet) & (TASKS.c.name == name)
+
+
+def attempt_row(fleet: str, task: str, number: int) -> sa.ColumnElement[bool]:
+    return (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task) & (ATTEMPTS.c.number == number)

@@ -1,4 +1,4 @@
-"""A front end without a person: leads the conversation of an attempt, and passes its questions to the fleet's link."""
+"""A front end without a person: leads the conversation of an attempt, and passes its questions on to people."""
 
 import asyncio
 import hashlib
@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from duckflow.clock import PausableTimeout
 from duckflow.commands.plan_tree import plan_tree
-from duckflow.errors import DuckflowError
+from duckflow.errors import DuckflowError, Outcome, ended_well
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.fleet.task import Answered, Asked, AttemptOrder, AttemptPort
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome, ended_well
+from duckflow.state.data import SAID, Phrase, say
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import SAID, Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import View
@@ -24,7 +23,7 @@ UNFINISHED = ("draft", "approved", "in_progress")
 
 
 class TurnResult(NamedTuple):
-    """The end of what one message set off."""
+    """The outcome of a message, after its turn and everything that the turn started have ended."""
 
     outcome: Outcome
     why: Phrase | None = None
@@ -37,7 +36,7 @@ class TurnResult(NamedTuple):
 
 
 class AttemptTalk:
-    """Talks to the model of an attempt. The attempt's clock stands still while its questions wait."""
+    """Talks to the model of an attempt. The attempt's clock stands still while its questions wait for a person."""
 
     def __init__(
         self, conversation: Conversation, order: AttemptOrder, link: AttemptPort, words: Words, clock: PausableTimeout
@@ -58,7 +57,7 @@ class AttemptTalk:
         conversation.hear(self._hear)
 
     async def say(self, text: str) -> TurnResult:
-        """Sends a message, and waits for the end of the turn, of its jobs and of the plan that it makes."""
+        """Sends a message, and waits for the end of the turn, of its jobs and of the plan that the turn makes."""
         self._tell_progress()
         outcome = await self._conversation.say(text)
         await self._conversation.work.jobs_over()
@@ -114,7 +113,7 @@ class AttemptTalk:
             case QuestionItem(closed=False, question=question) if question:
                 self._asking[item.id] = asyncio.create_task(self._settle(question))
             case QuestionItem(closed=True):
-                # A user who is attached may have answered it.
+                # A user who is attached to the conversation may have answered the question.
                 if task := self._asking.pop(item.id, None):
                     task.cancel()
                     if open_question := self._inbox.get(item.id):
@@ -125,7 +124,7 @@ class AttemptTalk:
                 self.said = item.text
             case NoticeItem(about="noticed" | "ended", what=what) if what:
                 text = self._words.phrase(what)
-                # A turn tells of the model's own commands. The checks of the fleet come later.
+                # Notices of a turn are about the model's own commands. The checks of the fleet come later.
                 is_of_turn = what.key.startswith("checks.")
                 self._link.note(self._words("fleet.note.turn", text=text) if is_of_turn else text)
             case TurnItem(outcome=outcome) if outcome:
@@ -137,7 +136,7 @@ class AttemptTalk:
         self._link.progress("waiting" if self._asked else "working")
 
     async def _settle(self, question: Question) -> None:
-        """Asks until there is an answer that fits."""
+        """Asks a person until an answer fits the question."""
         while True:
             answer = await self._put(question)
             # From here on this answer closes the question, so this task must not be cancelled.
@@ -176,11 +175,16 @@ class AttemptTalk:
             self._tell_progress()
 
     def _same(self, question: Question) -> str:
-        """Returns a key that is equal for equal questions, even from different folders and in different languages."""
+        """Returns a key that is equal for equal questions, even in different folders and languages."""
         gate = question.gate
-        parts = [question.kind, *(phrase.model_dump_json() for phrase in (question.title, *question.details))]
-        parts += [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
+        identifying_texts = [
+            question.kind,
+            *(phrase.model_dump_json() for phrase in (question.title, *question.details)),
+        ]
+        identifying_texts += (
+            [gate.risk, *gate.operations, gate.diff, *(impact.path for impact in gate.impacts)] if gate else []
+        )
         folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
         # The folder becomes a mark that no command contains. It must not become “.”, which changes after a `cd`.
-        text = json.dumps([re.sub(folder, "\0", part) for part in parts])
+        text = json.dumps([re.sub(folder, "\0", part) for part in identifying_texts])
         return hashlib.sha256(text.encode()).hexdigest()

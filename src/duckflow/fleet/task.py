@@ -1,4 +1,4 @@
-"""Tasks of a fleet, orders to attempt them, and reports. All are passed between processes and machines as JSON."""
+"""Tasks of a fleet, orders to attempt them, and reports. They are passed between processes and machines as JSON."""
 
 import re
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -10,12 +10,14 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from duckflow.allowance import CallUsed, CallWanted
 from duckflow.errors import DuckflowError
 from duckflow.state.checks import ProofVerdict
-from duckflow.state.data import FrozenData, new_id, shorten
+from duckflow.state.data import FrozenData, Phrase, new_id, shorten
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase
 from duckflow.state.question import Question
 
 MOST_ATTEMPTS = 4
+LARGEST_NUMBER = 2**31 - 1
+"""The largest number that an integer column of any database holds."""
+MOST_TOKENS = 2**53
 NAME = re.compile(r"\w[\w.-]*")
 COMMIT = r"^[0-9a-f]*$"
 IMAGE = r"^(?:[A-Za-z0-9][\w./:@-]*)?$"
@@ -30,7 +32,7 @@ Row = TypeVar("Row", bound=FrozenData)
 
 
 def read_row(kind: type[Row], text: str) -> Row:
-    """Reads a value from its JSON in the database, with a clear error: other machines write there too."""
+    """Reads a value from its JSON in the database. Other machines write there too, so bad JSON gets a clear error."""
     try:
         return kind.model_validate_json(text)
     except ValidationError as problem:
@@ -43,14 +45,14 @@ def read_row(kind: type[Row], text: str) -> Row:
 
 
 def require_branch_name(name: str) -> str:
-    """Checks a name that becomes part of branches and folders."""
+    """Checks a task's name, which becomes part of branches and folders."""
     if not NAME.fullmatch(name) or ".." in name or name.endswith((".lock", ".")):
         raise ValueError(name)
     return name
 
 
 def require_no_option(value: str) -> str:
-    """Checks a value that is put into command lines, so that it is not read as an option."""
+    """Checks that a value which is put into command lines is not read as an option."""
     if value.startswith("-") or not value.isprintable():
         raise ValueError(value)
     return value
@@ -59,53 +61,62 @@ def require_no_option(value: str) -> str:
 NoOption = Annotated[str, AfterValidator(require_no_option)]
 
 
-class FleetTask(FrozenData):
+class Budgets(FrozenData):
+    """The most that may be spent on a task or a fleet."""
+
+    budget_usd: float = Field(default=0.0, ge=0, strict=True, allow_inf_nan=False)
+    """Dollars for all attempts together; 0 means no limit."""
+    budget_tokens: int = Field(default=0, ge=0, le=MOST_TOKENS, strict=True)
+    """Tokens of prompts and replies for all attempts together; 0 means no limit."""
+
+
+class FleetTask(Budgets):
     """One piece of work in one repository."""
 
     name: Annotated[str, AfterValidator(require_branch_name)]
     repository: str
-    """The absolute path of its top folder."""
+    """The absolute path of the repository's top folder."""
     prompt: str
     checks: tuple[str, ...] = ()
-    """Commands that the fleet itself runs in the end; each must exit with 0."""
+    """Commands that the fleet itself runs after the work is done; each must exit with 0."""
     mode: Mode = Mode.FULL_AUTO
     model: NoOption = ""
-    budget_usd: float = Field(default=0.0, ge=0)
-    """Dollars for all attempts together; 0 means no limit."""
-    budget_tokens: int = Field(default=0, ge=0)
-    """Tokens of prompts and replies for all attempts together; 0 means no limit."""
-    minutes: float = Field(default=60.0, gt=0)
+    minutes: float = Field(default=60.0, gt=0, allow_inf_nan=False)
     """Minutes for each attempt, without the time in which it waits for an answer."""
     attempts: int = Field(default=1, ge=1, le=MOST_ATTEMPTS)
     setup: str = ""
-    """A command that is run in a fresh worktree."""
+    """A command that prepares a fresh worktree."""
     include: tuple[str, ...] = ()
     """Patterns of ignored files, such as `.env`, that are copied into a worktree."""
     secrets: tuple[str, ...] = ()
-    """Names of variables on the worker's machine that its commands get. Their values are never recorded."""
+    """Names of environment variables on the worker's machine that the commands get. Their values are never recorded."""
     container: str = Field(default="", pattern=IMAGE)
     """The image of the podman or docker container that attempts run in; empty means the sandbox."""
     may_touch: tuple[str, ...] = ()
-    """Patterns of the files that may change; empty means all."""
+    """Patterns of the files that may be changed; empty means all files."""
     base: NoOption = ""
-    """The branch or commit to start from; empty means what is checked out. Once the fleet has been started, it is the
-    full commit."""
+    """The branch or commit to start from; empty means the commit that is checked out. Once the fleet has started, this
+    is a full commit id."""
     onto: NoOption = ""
     """The branch that was checked out at the start, onto which `merge` puts the result."""
     pick: Literal["ask", "best"] = "ask"
     cancel_losers: bool = False
-    """Cancel attempts that still run when one is clearly good."""
+    """True to cancel attempts that still run when another attempt is clearly good."""
     instance: str = ""
-    """The id of the benchmark instance it was made from. Its name differs where that name was taken."""
+    """The id of the benchmark instance that the task was made from. The task has another name if that id was taken."""
     remote: NoOption = ""
-    """The address that the repository is cloned from; empty for one on this machine."""
+    """The address from which the repository is cloned; empty for a repository on this machine."""
     after: tuple[str, ...] = ()
-    """Tasks of the fleet that must be done before. If exactly one of them is in the same repository, it starts from the
-    result of that one."""
-    priority: int = 0
+    """Tasks of the fleet that must be done before. If exactly one of them is in the same repository, its result is the
+    base of this task."""
+    priority: int = Field(default=0, ge=-LARGEST_NUMBER, le=LARGEST_NUMBER)
     """Tasks with a larger number are begun first."""
     deliver: Delivery = "branch"
-    """How its result leaves the machine."""
+    """The way in which the task's result leaves the machine."""
+
+    @property
+    def origin(self) -> str:
+        return self.remote or self.repository
 
 
 class AttemptOrder(FrozenData):
@@ -114,11 +125,11 @@ class AttemptOrder(FrozenData):
     fleet: str = Field(pattern=r"^\w[\w.-]*$")
     task: FleetTask
     number: int = Field(ge=1)
-    go_on: str | None = None
-    """The branch to continue from, where an earlier try of the same attempt was cut off; else it begins at the base."""
+    go: int = 1
+    """Number of times that the attempt was begun. A later go continues on its branch, where the last go was cut off."""
     mend: str = Field(default="", pattern=COMMIT)
-    """A commit with which the branch has conflicts. It is merged into the worktree, and the work is to resolve the
-    conflicts."""
+    """A commit with which the attempt's branch has conflicts. It is merged into the worktree, and the attempt has to
+    resolve the conflicts."""
 
     @property
     def branch(self) -> str:
@@ -141,7 +152,7 @@ def free_name(name: str, *taken: Container[str]) -> str:
 
 
 def under_names(tasks: Sequence[FleetTask], names: Sequence[str]) -> list[FleetTask]:
-    """Returns the tasks under new names, also in the lists of tasks that others wait for."""
+    """Returns the tasks under new names. Lists of tasks to wait for get the new names, too."""
     new_names = dict(zip((task.name for task in tasks), names, strict=True))
     return [
         task.model_copy(
@@ -157,11 +168,11 @@ class CheckResult(FrozenData):
     command: str
     code: int
     output: str = ""
-    """The end of its output."""
+    """The end of the command's output."""
 
 
 class FileChange(FrozenData):
-    """A file that differs from the base."""
+    """A file that differs from the task's base."""
 
     path: str
     added: int = 0
@@ -174,20 +185,20 @@ class AttemptReport(FrozenData):
     order: AttemptOrder
     outcome: AttemptOutcome
     branch: str = ""
-    """The attempt's branch; empty where nothing was changed."""
+    """The attempt's branch; empty where the attempt changed nothing."""
     commit: str = Field(default="", pattern=COMMIT)
     checks: tuple[CheckResult, ...] = ()
     evidence: tuple[str, ...] = ()
     """Commands with their exit codes that the attempt ran itself after its last change."""
     proof: ProofVerdict | None = None
-    """The verdict on its tests, where it has changed tests together with code."""
+    """The verdict on the attempt's tests, where it has changed tests together with code."""
     files: tuple[FileChange, ...] = ()
     touched_outside: tuple[str, ...] = ()
-    """Files that it changed but should not have."""
+    """Files that the attempt changed although the task does not allow it."""
     findings: tuple[str, ...] = ()
     """Findings of the review."""
     rating: int = Field(default=0, ge=0, le=10)
-    """Rating by the review; 0 where there was none."""
+    """The review's rating; 0 where there was no review."""
     said: str = ""
     """The model's last message."""
     cost_usd: float = 0.0
@@ -195,7 +206,7 @@ class AttemptReport(FrozenData):
     seconds: float = 0.0
     session_id: str = ""
     open: Phrase | None = None
-    """The reason why it is not done."""
+    """The reason why the attempt is not done; None where it is."""
 
     @model_validator(mode="after")
     def _names_its_own_branch(self) -> "AttemptReport":
@@ -205,7 +216,7 @@ class AttemptReport(FrozenData):
 
     @property
     def passed(self) -> bool:
-        """Says whether it may be merged."""
+        """Says whether the attempt may be merged."""
         checks_passed = len(self.checks) == len(self.order.task.checks) and not any(check.code for check in self.checks)
         return self.outcome == "done" and bool(self.commit) and checks_passed and not self.touched_outside
 
@@ -222,9 +233,10 @@ class Asked(FrozenData):
     task: str
     attempt: int
     question: Question
-    """The whole question of the attempt: a Gate with its diff, a Duck Call, or a question of the model."""
+    """The whole question of the attempt: a Gate (before a risky action) with its diff, a Duck Call (the Pacemaker has
+    stopped the work and asks how to go on), or a question of the model."""
     same: str = ""
-    """A key that is equal for questions that ask the same."""
+    """A key that is equal for equal questions."""
 
 
 class Answered(FrozenData):
@@ -234,11 +246,11 @@ class Answered(FrozenData):
     text: str = ""
     choice: str = ""
     for_all_same: bool = False
-    """The answer also holds for all questions that ask the same."""
+    """True if the answer also holds for all equal questions."""
 
 
 class Note(NamedTuple):
-    """A line to be written to the log."""
+    """A line to be written to the log of an attempt."""
 
     fleet: str
     task: str
@@ -254,7 +266,7 @@ class AttemptPort(Protocol):
         ...
 
     def withdraw(self, asked: Asked) -> None:
-        """Takes a question back that was answered elsewhere or is not asked any more."""
+        """Takes a question back that was answered elsewhere or is not needed any more."""
         ...
 
     def note(self, text: str) -> None:
@@ -266,13 +278,13 @@ class AttemptPort(Protocol):
         ...
 
     async def allow(self, wanted: CallWanted) -> int:
-        """Waits until a call to a model may be made, and returns its number. Raises BudgetSpent when it may not."""
+        """Waits until a call to a model may be made, and returns its number. Raises BudgetSpent if it may not."""
         ...
 
     async def used(self, call: int, used: CallUsed | None) -> None:
-        """Reports the usage of that call; None where it is unknown."""
+        """Reports the usage of a call by its number; None where the usage is unknown."""
         ...
 
 
 CarryOut = Callable[[AttemptOrder, AttemptPort], Awaitable[AttemptReport]]
-"""Carries out an attempt. When cancelled, it ends all its processes and leaves the work so far on its branch."""
+"""Carries out an attempt. When cancelled, ends all its processes and leaves the work so far on its branch."""

@@ -1,7 +1,7 @@
 """Reads tasks as people write them: a TOML file, or a list with one task a line.
 
-The caller says which of the two it is. The format is never guessed: lines may come from strangers, and a TOML file with
-a mistake must not be read as a list.
+The caller says which of the two formats a text has. The format is never guessed: lines may come from strangers, and a
+TOML file with a mistake must not be read as a list.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState, TaskState
-from duckflow.fleet.task import BRANCHES, FleetTask, free_name, under_names
+from duckflow.fleet.task import BRANCHES, Budgets, FleetTask, free_name, under_names
 from duckflow.fleet.worktree import bring_clone, default_branch, is_address, repository_in
 from duckflow.safety.git import Git
 from duckflow.state.mode import Mode
@@ -26,13 +26,11 @@ from duckflow.whole_text import parse_json
 
 TABLE = "task"
 OWN = frozenset({"onto", "remote"})
-"""Fields that Duckflow finds out and that a file must not set."""
-BUDGETS = {"budget_usd": int | float, "budget_tokens": int}
-"""The fields of [fleet], with their types."""
+"""Fields that Duckflow fills in itself and that a file must not set."""
 LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
 FILLED = ("name", "prompt", "repository", "after")
-"""The only fields in which variables of the matrix are filled in: their values may be lists from strangers."""
+"""The only fields in which variables of the matrix are filled in. The variables' values may be lists from strangers."""
 HEAD = re.compile(rf"""\s*(?:\[\s*)+["']?(?:{TABLE}|fleet|matrix)["']?\s*\]""")
 FIELD = re.compile(rf"""(?:{"|".join((TABLE, *FleetTask.model_fields))})\s*=\s*["'\[{{\d]""")
 NO_WORD = re.compile(r"[^\w]+")
@@ -58,35 +56,38 @@ def read_tasks(
     except tomllib.TOMLDecodeError as problem:
         raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
     tables, fleet, matrix = table.pop(TABLE, None), table.pop("fleet", {}), table.pop("matrix", {})
-    if not isinstance(tables, list) or not isinstance(fleet, dict) or not isinstance(matrix, dict):
+    parts = [fleet, matrix, *(cast("list[Any]", tables) if isinstance(tables, list) else ())]
+    if len(parts) < 3 or not all(isinstance(part, dict) for part in parts):
         raise UsageError("fleet.file.no_tasks", source=source)
     cells = read_matrix(cast("dict[str, Any]", matrix) | dict(listed or {}), source)
     _require_known(table, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     fleet = cast("dict[str, Any]", fleet)
-    _require_known(fleet, BUDGETS, source, "[fleet]")
-    for name, value in fleet.items():
-        if not isinstance(value, BUDGETS[name]) or value < 0:
-            raise UsageError("fleet.file.value", source=source, task="[fleet]", field=name, value=str(value))
+    _require_known(fleet, Budgets.model_fields, source, "[fleet]")
+    try:
+        budgets = Budgets.model_validate(fleet)
+    except ValidationError as problem:
+        raise _unfit_value(problem, source, "[fleet]") from None
     tables = cast("list[dict[str, Any]]", tables)
     rows = [fill_in({**defaults, **table, **row}, cell, source) for cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
     if any(task.mode is Mode.CONTAINED for task in tasks) and defaults.get("mode") != Mode.CONTAINED:
-        # A file may come with a repository, and only the user may choose this mode.
+        # The file may come with a repository, and only the user may choose this mode.
         raise UsageError("fleet.file.contained", source=source)
-    return ListedTasks(_named(tasks, source, len(tables)), **fleet)
+    return ListedTasks(_named(tasks, source, len(tables)), **budgets.model_dump())
 
 
 def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
-    """Returns every combination of the values; one empty combination where there is no matrix."""
+    """Returns every combination of the values in the matrix; without a matrix, one empty combination."""
     for name, values in matrix.items():
-        if not isinstance(values, list) or not all(isinstance(value, str) for value in cast("list[Any]", values)):
+        texts = cast("list[Any]", values) if isinstance(values, list) else []
+        if not texts or not all(isinstance(text, str) for text in texts):
             value_text = json.dumps(values, default=str)
             raise UsageError("fleet.file.value", source=source, task="[matrix]", field=name, value=value_text)
     return [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())]
 
 
 def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dict[str, Any]:
-    """Fills variables such as `{version}` in. `{repository}` becomes the last part of its path or address."""
+    """Fills in variables such as `{version}`. `{repository}` becomes the last part of its path or address."""
     short_values = {
         name: Path(value).name.removesuffix(".git") if name == "repository" else value for name, value in cell.items()
     }
@@ -106,7 +107,7 @@ def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dic
 
 
 def read_lines(text: str, source: str, defaults: Mapping[str, Any], folder: Path) -> ListedTasks:
-    """Reads one task a line. It skips empty lines and comments, and removes list marks such as `-`."""
+    """Reads one task a line. Skips empty lines and comments, and removes list marks such as `-`."""
     lines = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1)]
     lines = [(number, LINE_MARK.sub("", line)) for number, line in lines if line and not line.startswith("#")]
     if not lines:
@@ -133,11 +134,15 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
     try:
         return FleetTask.model_validate({**row, **lists, "name": name, "repository": repository, "remote": remote})
     except ValidationError as problem:
-        first_error = problem.errors()[0]
-        field, value = str(first_error["loc"][0]), str(first_error["input"])
-        if field == "name":
-            raise UsageError("fleet.file.name", source=source, task=where, name=value) from None
-        raise UsageError("fleet.file.value", source=source, task=str(name), field=field, value=value) from None
+        if problem.errors()[0]["loc"][0] == "name":
+            raise UsageError("fleet.file.name", source=source, task=where, name=str(name)) from None
+        raise _unfit_value(problem, source, str(name)) from None
+
+
+def _unfit_value(problem: ValidationError, source: str, task: str) -> UsageError:
+    first_error = problem.errors()[0]
+    field, value = str(first_error["loc"][0]), str(first_error["input"])
+    return UsageError("fleet.file.value", source=source, task=task, field=field, value=value)
 
 
 def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
@@ -146,18 +151,18 @@ def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, wh
             near_names = difflib.get_close_matches(key, known, n=1)
             name = "fleet.file.near" if near_names else "fleet.file.unknown"
             values = {"near": near_names[0]} if near_names else {"known": ", ".join(sorted(known))}
-            raise UsageError(name, source=source, task=where, field=key, **values)
+            raise UsageError(name, source=f"{source} {where}".rstrip(), field=key, **values)
 
 
 def _slug(prompt: str) -> str:
-    """Makes a name from the first words; Japanese characters stay."""
+    """Makes a task's name from the first words of its prompt; Japanese characters stay."""
     first_line = prompt.strip().split("\n")[0].casefold()
     return NO_WORD.sub("-", first_line).strip("-")[:LONGEST_NAME].strip("-") or TABLE
 
 
 def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTask, ...]:
     """Gives each task a unique name in the fleet, by adding a number where needed. `together` is the number of tasks in
-    each cell of the matrix: a task that waits for another one means the one of its own cell."""
+    each cell of the matrix. A task that waits for another task waits for the one in its own cell."""
     taken_names: set[str] = set()
     named_tasks: list[FleetTask] = []
     for start in range(0, len(tasks), together):
@@ -172,7 +177,7 @@ def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTas
 
 
 def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
-    """Checks that every task that is waited for exists, and that no tasks wait for each other in a circle."""
+    """Checks that every needed task exists, and that no tasks wait for each other in a circle."""
     needed_tasks = {task.name: task.after for task in tasks}
     for task in tasks:
         if missing_names := [name for name in task.after if name not in needed_tasks]:
@@ -187,9 +192,9 @@ def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
 async def settle_bases(
     tasks: Sequence[FleetTask], below: Path | None = None, clones: Path | None = None
 ) -> tuple[FleetTask, ...]:
-    """Returns the tasks with the repository's top folder, the commit to start from, the branch to merge onto, and names
-    whose branches are free. `clones` is the folder for repositories that are named by their address; `below` is the
-    folder of repositories that are named by a path in it."""
+    """Returns the tasks with their repository's top folder, the commit to start from, the branch to merge onto, and
+    names whose branches are free. `clones` is the folder for repositories that are named by an address; `below` is the
+    folder of repositories that are named by a relative path."""
     bases: dict[tuple[str, str], Base] = {}
     taken_names: set[str] = set()
     settled_tasks: list[FleetTask] = []
@@ -211,13 +216,13 @@ async def settle_bases(
 
 
 class Base(NamedTuple):
-    """Facts about a repository that a task starts from."""
+    """The state of a repository from which a task starts."""
 
     top: str
     commit: str
     onto: str
     used: frozenset[str]
-    """Names of tasks that already have branches there."""
+    """Names of tasks that already have branches in the repository."""
 
 
 async def _find_remote_base(task: FleetTask, clones: Path) -> Base:
@@ -263,8 +268,8 @@ NEEDED = ("instance_id", "repo", "base_commit", "problem_statement")
 
 
 def read_instances(text: str, source: str, defaults: Mapping[str, Any], clones: Path) -> ListedTasks:
-    """Reads a task from each line of SWE-bench instances. `clones` is the folder with the repositories, as
-    `owner__name`, `owner/name` or `name`."""
+    """Reads SWE-bench instances, one a line, as tasks. `clones` is the folder with the repositories, as `owner__name`,
+    `owner/name` or `name`."""
     tasks = [
         _task(line, number, source, defaults, clones) for number, line in enumerate(text.split("\n"), 1) if line.strip()
     ]
@@ -296,8 +301,8 @@ def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clon
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
-    """Returns a row for each task: the patch of the picked attempt, else of the last one that changed something. A task
-    with secrets gives only what was searched for them, which an attempt that did not pass may not have been."""
+    """Returns a row for each task: the patch of the picked attempt, else of the last attempt that changed something. A
+    task with secrets gives only a patch that was searched for them; a failed attempt may not have been searched."""
     rows: list[dict[str, str]] = []
     for state in states:
         task = state.task

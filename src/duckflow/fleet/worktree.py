@@ -1,4 +1,4 @@
-"""The folder of an attempt: a git worktree of its own, at a commit, with the ignored files that it needs."""
+"""The folder of an attempt: its own git worktree at a commit, with the ignored files that the attempt needs."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,7 @@ from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
 from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, pathspecs
 from duckflow.state.changes import read_diff
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 
 ADDRESS = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 
@@ -33,15 +32,21 @@ def clone_place(address: str, clones: Path) -> Path:
 
 
 def repository_in(folder: str, repository: str) -> Path:
-    """Returns the path of a task's repository on this machine. Where `folder` is set, paths outside of it are refused,
+    """Returns the path of a task's repository on this machine. Where `folder` is set, paths outside it are refused,
     because other machines write tasks into the database too."""
     if folder and (Path(repository).is_absolute() or ".." in Path(repository).parts or repository.startswith("file:")):
         raise UsageError("fleet.outside", repository=repository, folder=folder)
     return Path(folder, repository)
 
 
+def repository_of(task: FleetTask, folder: str, clones: Path) -> Path:
+    """Returns the path of a task's repository or clone on this machine."""
+    repository = repository_in(folder, task.origin)
+    return clone_place(task.remote, clones) if task.remote else repository
+
+
 async def bring_clone(address: str, clones: Path) -> Path:
-    """Clones or updates a repository by the user's git and credentials. Git never takes the address for an option."""
+    """Clones or updates a repository with the user's git and credentials. Git never takes the address for an option."""
     clone_folder = clone_place(address, clones)
     clones.mkdir(parents=True, exist_ok=True)
     git = Git(clone_folder)
@@ -51,9 +56,10 @@ async def bring_clone(address: str, clones: Path) -> Path:
                 await git("fetch", "--quiet", "--prune", "origin")
             else:
                 await Git(clones)("clone", "--quiet", "--no-checkout", values=[address, str(clone_folder)])
-                # HEAD is detached so that no branch is checked out and each can be moved.
+                # HEAD is detached: no branch is checked out, so every branch can be moved.
                 await git("update-ref", "--no-deref", values=["HEAD", await git("rev-parse", "HEAD")])
-            # The remote chooses the name. Without `refs/heads/` before it, git could take it for an option.
+            # The remote chooses the branch's name. Without `refs/heads/` before the name, git could take it for an
+            # option.
             if name := await default_branch(git):
                 await git.ends("fetch", "--quiet", values=["origin", f"refs/heads/{name}:refs/heads/{name}"])
     except GitFailed as problem:
@@ -62,7 +68,7 @@ async def bring_clone(address: str, clones: Path) -> Path:
 
 
 async def default_branch(git: Git) -> str:
-    """Returns the default branch of the remote, or nothing."""
+    """Returns the default branch of the remote, or an empty text."""
     ref_result = await git.ends("symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     return ref_result.output.strip().partition("/")[2]
 
@@ -79,7 +85,7 @@ MERGING = ".merge"
 
 
 class Worktree:
-    """A worktree made by `open_worktree`. Changes count from the commit `start`; its branch is at `stands`."""
+    """A worktree made by `open_worktree`. Changes count from the commit `start`; the branch is at commit `stands`."""
 
     def __init__(self, git: Git, main: Git, start: str, stands: str) -> None:
         self.git = git
@@ -92,13 +98,13 @@ class Worktree:
         return self.git.folder
 
     async def spare(self) -> None:
-        """Excludes files that the set-up has made from the attempt's work."""
+        """Marks files that the set-up has made, so that they do not count as the attempt's work."""
         self.git.spared = await self.git.unknown()
         (await _spared_in(self.git)).write_text(json.dumps(self.git.spared), "utf-8")
 
     async def commit(self, order: AttemptOrder) -> str:
-        """Commits all work to the attempt's branch and returns the commit; nothing if nothing differs from the start.
-        Refuses a worktree whose HEAD no longer contains its start: work is never put on another base."""
+        """Commits all work to the attempt's branch and returns the commit, or an empty text if nothing differs from the
+        start. Refuses a worktree whose HEAD no longer contains its start: work is never put on another base."""
         await self.git.add()
         if not order.mend and await self.git.holds(self.start, "HEAD") and await self._in_pieces():
             await self.git("update-ref", "--no-deref", values=["HEAD", self.start])
@@ -113,7 +119,7 @@ class Worktree:
         return commit
 
     async def _in_pieces(self) -> bool:
-        """Says whether the work would become more than one commit."""
+        """Says whether the work so far would become more than one commit."""
         commit_count = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
         return commit_count not in ("0", "1") or (
             commit_count == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
@@ -128,7 +134,7 @@ class Worktree:
         return tuple(FileChange(path=name, added=lines[name, "+"], removed=lines[name, "-"]) for name in names)
 
     async def outside(self, commit: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-        """Returns files that changed although the task does not allow it."""
+        """Returns the changed files that the task does not allow to change."""
         if not allowed:
             return ()
         specs = (":(top)", *pathspecs(allowed, exclude=True))
@@ -138,7 +144,7 @@ class Worktree:
         return await files_with(self.git, parts, values=[commit, f"^{self.start}"])
 
     async def drop_branch(self, order: AttemptOrder) -> None:
-        """Removes the attempt's branch if it has no commits of its own."""
+        """Removes the attempt's branch if it has no commits besides the start."""
         await self._main.remove_branch(order.branch, self.start)
 
     async def put_branch_back(self, order: AttemptOrder) -> None:
@@ -165,7 +171,7 @@ async def conflicts_in(git: Git) -> tuple[str, ...]:
 
 
 def place_of(worktrees: Path, repository: Path, name: str) -> Path:
-    """Returns the folder of a worktree. It contains a hash of the repository's path, so equal names do not clash."""
+    """Returns the folder of a worktree. Its path has a hash of the repository's path, so equal names do not clash."""
     short_hash = hashlib.sha256(os.fsencode(repository)).hexdigest()[:8]
     return worktrees / f"{repository.name}-{short_hash}" / name
 
@@ -177,14 +183,14 @@ def message_of(order: AttemptOrder) -> str:
 
 
 async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str, str], note: Note) -> Worktree:
-    """Makes a fresh worktree. Work that an earlier try of the same attempt left is first committed to its branch."""
+    """Makes a fresh worktree. Work that an earlier try of the attempt left is first committed to the branch."""
     task, main_git = order.task, Git(Path(order.task.repository), marks)
     folder = place_of(worktrees, main_git.folder, order.attempt_id)
     await _settle(order, main_git, folder, note)
     base = await _known(main_git, task.base)
     branch_commit = await main_git.commit_of(f"refs/heads/{order.branch}")
-    start = branch_commit if branch_commit and (order.go_on or order.mend) else base
-    if branch_commit and not order.go_on:
+    start = branch_commit if branch_commit and (order.go > 1 or order.mend) else base
+    if branch_commit and order.go == 1:
         raise UsageError("fleet.branch_there", branch=order.branch)
     if start != branch_commit:
         await main_git.move_branch(order.branch, start, branch_commit)
@@ -195,7 +201,7 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
 
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
-    """Adds a worktree. Git sometimes fails to add several at once to one repository, so that short step is locked."""
+    """Adds a worktree. Git sometimes fails to add several at once to one repository, so this short step is locked."""
     # Other users must not read the code or ignored files such as `.env`.
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.parent.chmod(0o700)
@@ -209,7 +215,7 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
 
 
 async def _worktree_at(main: Git, folder: Path) -> Git | None:
-    """Returns git for a worktree by the repository's own record, not by files in the folder, which may be changed."""
+    """Returns git for a worktree by the repository's own record: files in the worktree may have been changed."""
     git_folder = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
     for note in git_folder.glob("worktrees/*/gitdir"):
         git_file = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
@@ -228,7 +234,7 @@ async def remove_worktree(main: Git, folder: Path) -> None:
 
 
 async def _known(main: Git, base: str) -> str:
-    """Returns the commit, and fetches it where it is missing."""
+    """Returns the commit that `base` names. A missing commit is fetched first."""
     if not await main.commit_of(base):
         await main.ends("fetch", "--quiet", "--all")
     if commit := await main.commit_of(base):
@@ -240,7 +246,7 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
     if not folder.exists():
         await main.ends("worktree", "prune")
         return
-    if order.go_on:
+    if order.go > 1:
         try:
             earlier_git = await _worktree_at(main, folder)
             if earlier_git and await _keep(order, main, earlier_git):
@@ -267,7 +273,7 @@ async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
 
 
 async def bring_ignored(task: FleetTask, main: Git, folder: Path, note: Note) -> None:
-    """Copies the ignored files that the task names from the user's checkout."""
+    """Copies the ignored files that the task names from the user's checkout into the worktree."""
     for pattern in task.include:
         names = await main.names("ls-files", "-oi", "--exclude-standard", "-z", "--", *pathspecs([pattern]))
         if not names and not GLOB.search(pattern):
@@ -295,7 +301,7 @@ async def _spared_in(git: Git) -> Path:
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
-    """Copies a file into the folder. It follows no link that the attempt has put there or on the way."""
+    """Copies a file into the folder. Follows no link that the attempt has put in its place or on the way to it."""
     target = folder / name
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise UsageError("fleet.include_outside", file=name)
