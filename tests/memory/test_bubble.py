@@ -11,7 +11,7 @@ from duckflow.memory.entries import Scores
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import history_budget
 from duckflow.state.action import Action, Decision, TaskProfile
-from duckflow.state.context import Context
+from duckflow.state.agent import Context
 from duckflow.state.message import PAST, Message, Role
 from duckflow.state.phase import Phase
 

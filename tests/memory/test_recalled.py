@@ -1,7 +1,6 @@
 """Automatic recall brings up only relevant messages of the archive."""
 
-from duckflow.memory.archive_hit import ArchiveHit
-from duckflow.memory.recalled import select_relevant
+from duckflow.memory.archive_hit import ArchiveHit, select_relevant
 
 ASKED = "Make the total of the shopping cart never negative"
 SAID = "We decided that the shopping cart may have a negative total, never a negative price"

@@ -51,6 +51,14 @@ WORK = {
         for number in range(20)
         for step in (edit("x", str(number)), run("pytest", f"{20 - number} failed", failed=True))
     ],
+    "the same fix again and again, while a check fails less each time": [
+        step
+        for number in range(12)
+        for step in (
+            run("sed -i '0,/False/s//True/' data.py", "")._replace(changed=("data.py",)),
+            run("python3 -m unittest", f"FAILED (failures={12 - number})", failed=True),
+        )
+    ],
     "changing things while the tests go on passing": [
         step for number in range(40) for step in (edit(str(number), "x"), run("pytest", "all passed"))
     ],

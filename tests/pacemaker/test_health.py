@@ -5,7 +5,7 @@ import pytest
 from duckflow.i18n.words import Words
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.pacemaker.vitals import draw_bars, make_health
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 
 V = VitalsSettings()
 
@@ -43,9 +43,9 @@ def test_the_report_of_the_design() -> None:
     ("vitals", "told"),
     [
         ((1, 1, 1), "nothing is wrong"),
-        ((0.6, 1, 1), "splitting the task"),
+        ((0.6, 1, 1), "split the task"),
         ((1, 0.4, 0.4), "different approach"),
-        ((1, 1, 0.05), "a rest"),
+        ((1, 1, 0.05), "let me rest"),
     ],
 )
 def test_the_finding_recommends_something(vitals: tuple[float, float, float], told: str) -> None:

@@ -19,7 +19,7 @@ from duckflow.pacemaker.interventions import (
 )
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.pacemaker.vitals import make_health
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 
 TRIED = ("file_ops.grep foo", "shell.run make")
 V = VitalsSettings()

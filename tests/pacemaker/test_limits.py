@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from duckflow.pacemaker.limits import Load, ceiling_of, complexity, compute_limit, extend_limit
 from duckflow.pacemaker.settings import BaseLoops, LimitSettings
 from duckflow.state.action import TaskProfile
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 
 DEFAULT = LimitSettings()
 FINE = Vitals(mood=0.7, focus=0.7, stamina=0.7)

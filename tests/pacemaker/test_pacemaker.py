@@ -12,9 +12,10 @@ from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 from tests.pacemaker.story import ask_after, bad_edit, edit, grep, read, run, tell
 
+V = PacemakerSettings().vitals
 NOTHING_FOUND = [grep(str(number)) for number in range(20)]
 
 
@@ -85,6 +86,34 @@ def test_low_confidence_hints_then_plans_anew_then_asks() -> None:
             assert (verdict.reason, verdict.pattern) == (Reason.CONFIDENCE_LOW, Pattern.LOW_CONFIDENCE)
             break
     assert seen == ["NoneType", "Hint", "Replan", "Hint", "DuckCall"]
+
+
+def test_low_confidence_is_told_of_once_and_again_only_when_it_falls() -> None:
+    pacemaker, verdicts = Pacemaker(vitals=Vitals(mood=0.7)), list[str]()
+    for turn in range(12):
+        pacemaker.observe(user_spoke("and the next one"))
+        for loop in range(4):
+            pacemaker.observe(read(f"{turn}-{loop}"))
+            if turn in (1, 2, 7) and loop == 1:
+                pacemaker.notice(Signal.REFUSED)
+            verdict = pacemaker.beat()
+            if verdict is not None:
+                verdicts.append(f"{turn} {type(verdict).__name__}")
+            if isinstance(verdict, DuckCall):
+                pacemaker.answered(verdict, "go_on")
+    assert verdicts == ["1 Hint", "2 Replan", "7 DuckCall"], "a low mood that stays as it is says nothing new"
+
+
+def test_a_yes_after_the_new_plan_brings_confidence_back() -> None:
+    pacemaker = Pacemaker(vitals=Vitals(mood=0.65))
+    assert isinstance(pacemaker.beat(), Hint)
+    pacemaker.notice(Signal.REFUSED)
+    assert isinstance(pacemaker.beat(), Replan)
+    pacemaker.notice(Signal.APPROVED)
+    assert pacemaker.vitals.mood == V.rested
+    assert pacemaker.beat() is None
+    pacemaker.notice(Signal.APPROVED)
+    assert pacemaker.vitals.mood == pytest.approx(V.rested + V.approved_mood), "from then on a yes counts as ever"
 
 
 def test_confidence_that_comes_back_is_not_asked_about() -> None:
@@ -266,3 +295,17 @@ def test_it_never_runs_on_without_progress_a_limit_or_a_question(steps: list[Loo
 def test_even_ever_new_errors_end_in_a_question(errors: list[str]) -> None:
     steps = [bad_edit(error, error, error) for error in errors]
     assert isinstance(tell(Pacemaker(), steps)[-1], DuckCall)
+
+
+def test_a_stash_taken_and_put_back_goes_round_although_its_commit_has_another_name_each_time() -> None:
+    rounds = [
+        step._replace(changed=("main.py",))
+        for number in range(12)
+        for step in (
+            run("echo '#' >> main.py", "exit code 0"),
+            run("git stash", "Saved working directory"),
+            run("git stash pop", f"Dropped refs/stash@{{0}} ({number * 7919 + 10**9:040x})"),
+        )
+    ]
+    verdicts = tell(Pacemaker(), rounds)
+    assert isinstance(verdicts[-1], DuckCall) and len(verdicts) <= 9

@@ -4,7 +4,7 @@ import pytest
 
 from duckflow.pacemaker.signatures import step_of, user_spoke
 from duckflow.state.action import Action, ActionResult, StepKind
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.tools.toolbox import packaged_operations
 
 KINDS: dict[str, StepKind] = {operation.name: operation.kind for operation in packaged_operations()}

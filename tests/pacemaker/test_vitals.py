@@ -10,7 +10,7 @@ from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep, user_spoke
 from duckflow.pacemaker.vitals import Signal
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 from tests.pacemaker.story import bad_edit, edit, grep, read, run, say_it
 
 HALF = Vitals(mood=0.5, focus=0.5, stamina=0.5)

@@ -6,7 +6,7 @@ from duckflow.pacemaker.limits import Load, WorkKind, compute_limit
 from duckflow.pacemaker.settings import LimitSettings
 from duckflow.pacemaker.signatures import LoopStep
 from duckflow.state.action import TaskProfile
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 from tests.pacemaker.story import grep, read, run
 
 

@@ -8,8 +8,8 @@ from duckflow.prompts.layers import Layers, NearRules
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
-from duckflow.state.five import FiveItems
 from duckflow.state.message import Message
+from duckflow.state.phase import FiveItems
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.toolbox import packaged_operations
 

@@ -1,4 +1,4 @@
-"""Bubble: the part of the conversation that is in the prompt."""
+"""Bubble: the messages of the conversation that are in the prompt."""
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
@@ -9,21 +9,21 @@ from duckflow.memory.digest import Digest
 from duckflow.memory.entries import HistoryEntry, Scores, group_entries
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import LEAST_BUDGET, MESSAGE_OVERHEAD, clip, estimate
-from duckflow.state.context import Context
+from duckflow.state.agent import Context
 from duckflow.state.message import PAST, Message
 
 Range = tuple[int, int]
 UNSCORED = 1000
-"""Tokens below which nothing is scored, since everything fits."""
+"""The number of tokens below which messages are not scored, because all of them fit."""
 TAIL = 50
 MOST_TOKENS = 800
-"""The most tokens of a note on left-out messages."""
+"""The largest number of tokens of a note on left-out messages."""
 TOLD_ANEW = 500
 """The number of latest messages that are looked at when the notes on left-out messages are made again."""
 
 
 class Pruned(NamedTuple):
-    """The result of a pruning."""
+    """The result of a pruning of the context: which messages stayed, were cut, or were dropped."""
 
     kept: tuple[int, ...]
     cut: dict[int, int]
@@ -35,8 +35,8 @@ class Pruned(NamedTuple):
 
 
 class Pins:
-    """Numbers of the messages that stay word for word: the user's first instruction, and the current one with what they
-    added to it meanwhile."""
+    """Numbers of the messages that stay word for word: the user's first instruction, and the current one with the
+    user's later additions."""
 
     def __init__(self) -> None:
         self.first = -1
@@ -53,7 +53,8 @@ class Pins:
 
 
 class PastNote:
-    """A message that stands for others. `place` is the number of the message before which it stands."""
+    """A note in place of messages that were left out. `place` is the number of the message before which the note
+    stands."""
 
     def __init__(self, place: int, text: str) -> None:
         self.place = place
@@ -76,13 +77,13 @@ class Past:
         return sum(note.tokens for note in self.notes)
 
     def leave(self, place: int, messages: Iterable[Message]) -> None:
-        """Takes messages that leave the context; the first of them stood at this place."""
+        """Takes in messages that leave the context. `place` is the number of the first of them."""
         has_left_messages = self._leaving or self._digest.messages
         self._place = min(place, self._place) if has_left_messages else place
         self._leaving += messages
 
     def describe(self, room: float) -> None:
-        """Writes the note on the messages that have left since, within so many tokens."""
+        """Writes the note on the messages that have left since the last note, within `room` tokens."""
         if self._leaving:
             self._digest.take(self._leaving)
             self._leaving = []
@@ -94,8 +95,8 @@ class Past:
         self._tell(room)
 
     def summarise(self, summaries: Sequence[str], place: int) -> None:
-        """Takes the model's summaries. A new one is shown at this place, and from the next pruning on beside the
-        others."""
+        """Takes in the model's summaries. A new summary is shown at `place`; from the next pruning on it is shown with
+        the earlier ones."""
         if summaries and summaries[-1] not in self._summaries and self.notes:
             self.notes.append(PastNote(place, summaries[-1]))
         self._summaries = tuple(summaries)
@@ -106,18 +107,18 @@ class Past:
 
 
 def _told(digest: Digest, summaries: Sequence[str], room: float) -> str:
-    parts = [f"[{digest.messages} earlier messages are left out here]"]
+    paragraphs = [f"[{digest.messages} earlier messages are left out here]"]
     if summaries:
-        parts.append(clip("\n".join(summaries), room / 2))
-    parts.append(digest.text(room - sum(map(estimate, parts)) - len(parts)))
-    return "\n".join(filter(None, parts))
+        paragraphs.append(clip("\n".join(summaries), room / 2))
+    paragraphs.append(digest.text(room - sum(map(estimate, paragraphs)) - len(paragraphs)))
+    return "\n".join(filter(None, paragraphs))
 
 
 class Bubble:
     """The messages that are shown in the prompt. Each is counted and scored once; history itself is never changed.
 
-    It only grows at its end, until a pruning. All figures are estimated tokens; the caller divides the budget by the
-    model's factor."""
+    Until a pruning, the Bubble only grows at its end. All figures are estimated tokens; the caller divides the budget
+    by the model's factor."""
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings
@@ -148,7 +149,7 @@ class Bubble:
         self._put(number, message)
 
     def follow(self, messages: Sequence[Message], aside: Sequence[Range] = (), forgotten: Sequence[int] = ()) -> None:
-        """Adds new messages, and drops those that were set aside or forgotten since."""
+        """Adds new messages, and drops messages that were set aside or forgotten since the last call."""
         for number in range(self._taken, len(messages)):
             self.add(messages[number])
         if len(aside) > self._aside:
@@ -166,8 +167,7 @@ class Bubble:
             self._tell_anew(messages, aside, forgotten_numbers)
 
     def restore(self, messages: Sequence[Message], context: Context, aside: Sequence[Range] = ()) -> None:
-        """Restores the state after a pruning: the kept ones of the first messages. Later messages are added by
-        `follow`."""
+        """Restores the state after a pruning: only the messages that the pruning left. `follow` adds later messages."""
         message_count = min(context.upto, len(messages))
         kept_numbers = set(context.kept)
         self._entries, self._tokens, self._taken = [], 0.0, message_count
@@ -185,13 +185,13 @@ class Bubble:
         return self.tokens > budget * self._settings.full_at
 
     def fit(self, budget: float) -> Pruned | None:
-        """Prunes when the budget is nearly full."""
+        """Prunes the messages if they nearly fill the budget."""
         self._budget = budget
         return self.prune(budget, self._settings.prune_to) if self.is_full(budget) else None
 
     def prune(self, budget: float, share: float, focus: str = "") -> Pruned | None:
-        """Cuts and drops what is worth least until this share of the budget is left. Returns nothing if that would not
-        shrink it."""
+        """Cuts and drops the messages of the least value until the rest takes only this share of the budget. Returns
+        None if nothing was saved."""
         from duckflow.memory.pruning import Pruning, squeeze
 
         self._score()
@@ -217,7 +217,8 @@ class Bubble:
         )
 
     def view(self, budget: float) -> list[Message]:
-        """Returns the messages for a prompt, never above the budget: where pruning was not enough, they are cut."""
+        """Returns the messages for a prompt, never above the budget: if pruning was not enough, the messages are
+        cut."""
         self._past.describe(budget * self._settings.past_share)
         if self.is_full(budget):
             from duckflow.memory.pruning import squeeze
@@ -227,7 +228,7 @@ class Bubble:
         return self._with_notes()
 
     def summarise(self, summaries: Sequence[str]) -> None:
-        """Takes the model's summaries of the messages that are left out."""
+        """Takes in the model's summaries of the messages that are left out."""
         self._past.summarise(summaries, self._end())
 
     def _with_notes(self) -> list[Message]:
@@ -243,7 +244,7 @@ class Bubble:
         return messages
 
     def _end(self) -> int:
-        """Returns the place where something can be added: before a call whose results may still come."""
+        """Returns the place where a note can be added: before a call whose results may still come."""
         last_entry = group_entries(self._entries[-TAIL:])[-1].entries[0] if self._entries else None
         return last_entry.number if last_entry and last_entry.message.role == "assistant" else self._taken
 
@@ -256,14 +257,14 @@ class Bubble:
             self._score()
 
     def _score(self) -> None:
-        """Scores each message once, and not before there may be something to choose from."""
+        """Scores each message once. Messages are scored only when some may have to be dropped."""
         self._scores = self._scores or Scores()
         for entry in self._unscored:
             entry.base, entry.new_words = self._scores.score(entry.original, entry.size)
         self._unscored = []
 
     def _tell_anew(self, messages: Sequence[Message], aside: Sequence[Range], forgotten: Collection[int]) -> None:
-        """Makes the note on the left-out messages again, from the latest of them."""
+        """Makes the note on the left-out messages again, from the latest of these messages."""
         shown_numbers = {entry.number for entry in self._entries}
         left_out_numbers = [
             number

@@ -1,5 +1,5 @@
-"""Castle: what earlier sessions have left about the project. Lessons stand in a plain file that a person can read and
-edit; facts (files made or changed, operations done, the last conversations) are noted when a turn ends."""
+"""Castle: knowledge about the project from earlier sessions. Lessons stand in a plain file that a person can read and
+edit. Facts (files made or changed, operations done, the last conversations) are stored when a turn ends."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ _LINE = r"^\s*[-*]\s+(?:\[(\w+)\]\s+)?(.+?)\s*$"
 
 
 class Lesson(NamedTuple):
-    """One lesson: a line of the file."""
+    """One lesson, which is one line of the file of lessons."""
 
     kind: str
     text: str
@@ -73,8 +73,8 @@ class Castle:
         return len(lines) - len(remaining_lines)
 
     def relevant(self, question: str, limit: int) -> list[Lesson]:
-        """Returns the preferences, and the lessons that have most in common with the question; among equals the newer
-        ones."""
+        """Returns the preferences, and the lessons that share most words with the question; of equal lessons, the newer
+        ones come first."""
         lessons = self.lessons()
         if len(lessons) <= limit:
             return list(lessons)
@@ -96,9 +96,8 @@ class Castle:
 
 
 def with_lesson(before: str, text: str) -> str:
-    """Returns the file's text with one more lesson; the same text when it is there already.
-
-    The lesson may begin with its kind, as in "failure: …"."""
+    """Returns the file's text with one more lesson; the same text if it already has the lesson. The lesson may begin
+    with its kind, as in "failure: …"."""
     lesson = lesson_of(text)
     if any(folded(known_lesson.text) == folded(lesson.text) for known_lesson in parse(before)):
         return before
@@ -107,7 +106,7 @@ def with_lesson(before: str, text: str) -> str:
 
 
 def lesson_of(text: str) -> Lesson:
-    """Returns the lesson in one line, with its kind."""
+    """Reads a lesson from a text, as one line with its kind."""
     kind, colon, body = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
     if colon and body.strip() and kind.strip().lower() in get_args(Kind):
         return Lesson(kind.strip().lower(), body.strip())
@@ -115,7 +114,7 @@ def lesson_of(text: str) -> Lesson:
 
 
 def parse(text: str) -> list[Lesson]:
-    """Reads every list item as a lesson, however a person has written it."""
+    """Reads every list item as a lesson, in whatever style a person has written it."""
     lessons: list[Lesson] = []
     for line in text.splitlines():
         if match := re.match(_LINE, line):
@@ -132,12 +131,12 @@ OPERATIONS = 4
 PLANS = 200
 OWN = ".duckflow/"
 LEAST_TITLE = 45
-"""The number of bytes below which a title says nothing. Rather than cutting further, fewer titles are shown."""
+"""The fewest bytes of a title that say something. Titles are not cut further; fewer titles are shown instead."""
 
 
 class Known:
-    """The stored facts: conversations by session, the latest last; their number; files; operations; ends of tasks and
-    plans."""
+    """The stored facts: conversations by session (the latest last), the number of conversations, files, operations, and
+    how tasks and plans ended."""
 
     def __init__(self, held: Any = None) -> None:
         fields = cast("dict[str, Any]", held) if isinstance(held, dict) else {}
@@ -150,7 +149,7 @@ class Known:
 
 
 class ProjectFacts:
-    """The facts in one small file. Before it is written, the changes of other sessions are read."""
+    """The facts in one small file. Before the file is written, the changes of other sessions are read from it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -160,7 +159,7 @@ class ProjectFacts:
         self._plans: dict[str, str] = {}
 
     def saw(self, operation: str, changed: tuple[str, ...]) -> None:
-        """Notes an action that succeeded."""
+        """Notes an operation that succeeded, and the files that it changed."""
         self._operations[operation] = self._operations.get(operation, 0) + 1
         self._files += [path for path in changed if not path.startswith(OWN)]
 
@@ -168,7 +167,7 @@ class ProjectFacts:
         self._tasks[status] = self._tasks.get(status, 0) + 1
 
     def plan_ended(self, plan_id: str, status: str) -> None:
-        """Notes how a plan ended last: a plan that failed may be completed later."""
+        """Notes how a plan ended. Only the last end counts, because a plan that failed may be completed later."""
         self._plans[plan_id] = status
 
     def successes(self) -> dict[str, int]:
@@ -191,8 +190,8 @@ class ProjectFacts:
         facts.count += session not in facts.conversations
         facts.conversations.pop(session, None)
         facts.conversations[session] = shorten(title, 100)
-        for old in list(facts.conversations)[:-CONVERSATIONS]:
-            del facts.conversations[old]
+        for old_session in list(facts.conversations)[:-CONVERSATIONS]:
+            del facts.conversations[old_session]
         for path in self._files:
             facts.files = [other_path for other_path in facts.files if other_path != path][-FILES + 1 :] + [path]
         for operation, times in self._operations.items():
@@ -220,9 +219,8 @@ class ProjectFacts:
             return Known()
 
     def text(self, session: str, room: int) -> str:
-        """Returns the facts for the prompt: nothing while nothing is known, and never more than so many bytes.
-
-        The present conversation is left out."""
+        """Returns the facts for the prompt, in at most `room` bytes; empty while no facts are known. The present
+        conversation is left out."""
         facts = self.read()
         earlier_titles = [
             title for other_session, title in facts.conversations.items() if other_session != session and title
@@ -265,6 +263,6 @@ def _latest(items: Sequence[str], each: float, room: float) -> list[str]:
 
 
 def _cut(text: str, size: float) -> str:
-    """Cuts a text to at most so many bytes, in whole characters."""
+    """Cuts a text to at most `size` bytes, in whole characters."""
     data = text.encode()
     return text if len(data) <= size else data[: max(0, int(size) - 3)].decode("utf-8", "ignore").rstrip() + ELLIPSIS

@@ -1,9 +1,9 @@
-"""Notes on messages that left the context, computed from those messages."""
+"""Digests: notes on messages that left the context, computed from those messages."""
 
 import re
 from collections.abc import Iterable, Iterator
 
-from duckflow.i18n.language import joined
+from duckflow.i18n.words import joined
 from duckflow.memory.tokens import estimate
 from duckflow.state.action import Action
 from duckflow.state.data import shorten
@@ -11,7 +11,7 @@ from duckflow.state.message import Message
 
 LOOKED_AT = 8000
 KEPT = 400
-"""The number of facts of a kind that are remembered; the prompt takes as many as fit."""
+"""The largest number of facts of each kind that are remembered. The prompt takes as many of them as fit."""
 LINE = 90
 
 _ENDINGS = "py|js|ts|md|toml|json|ya?ml|c|h|rs|go|java|sh|txt|html|css|sql"
@@ -21,7 +21,7 @@ _EXIT = r"exit code:? (-?\d+)|<returncode>(-?\d+)"
 
 
 class Digest:
-    """Facts from messages that were left out, the latest last. Old ones are dropped first."""
+    """Facts from messages that were left out, the latest last. Old facts are dropped first."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -49,8 +49,8 @@ class Digest:
 
 
 def _fit(known: dict[str, int], room: float) -> list[str]:
-    """Chooses facts that fit: first those named often, then the latest. Returns them in the order in which they
-    came."""
+    """Chooses facts that fit: first the facts that are named often, then the latest. Returns them in the order in which
+    they came."""
     order = {fact: index for index, fact in enumerate(known)}
     chosen_facts: list[str] = []
     room -= 4
@@ -88,12 +88,12 @@ def _error_line(text: str) -> str:
 
 
 def gist(message: Message) -> str:
-    """Returns a message in one line. A Decision is described by what was done and said."""
+    """Returns a message in one line. A Decision is described by its actions and words."""
     if message.decision:
         return "; ".join(map(_done, message.decision.actions)) or message.decision.rationale
     return next((line for line in message.text.splitlines() if line.strip()), "")
 
 
 def _done(action: Action) -> str:
-    """Returns the words of an action, else its operation and first argument."""
+    """Returns the text of an action that says something, else its operation and first argument."""
     return str(action.args.get("text") or f"{action.operation} {next(iter(action.args.values()), '')}")

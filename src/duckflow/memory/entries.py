@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from duckflow.i18n.language import contains, search
+from duckflow.i18n.words import contains, search
 from duckflow.memory.terms import terms
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.data import shorten
@@ -24,20 +24,20 @@ _READ = r".+ \(lines \d+-\d+ of .*"
 
 
 class Scores:
-    """Scores each message once, in their order: which words are new depends on what was said before."""
+    """Scores each message once, in order: the words that count as new depend on the earlier messages."""
 
     def __init__(self) -> None:
         self._known: dict[str, None] = {}
         self._read: set[str] = set()
 
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
-        """Returns the value of role and content, and the number of new words, which are known from now on."""
+        """Returns the value of role and content, and the number of words that no earlier message had."""
         text = message.whole[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
-        new = sum(word not in self._known for word in words)
+        new_count = sum(word not in self._known for word in words)
         if message.role == "tool" and (read_header := re.match(_READ, message.text)):
             # A part of a file that is read again had been cut, so it is needed.
-            new = len(words) if read_header[0] in self._read else new
+            new_count = len(words) if read_header[0] in self._read else new_count
             self._read.add(read_header[0])
         self._known |= words
         if len(self._known) > KNOWN_LIMIT:
@@ -45,7 +45,7 @@ class Scores:
         content = rate_content(text, tokens)
         if message.role == "tool" and not text.startswith(FAILED):
             content = min(1.0, content + SUCCESS)
-        return ROLE * ROLES[message.role] + CONTENT * content, new
+        return ROLE * ROLES[message.role] + CONTENT * content, new_count
 
 
 def rate_content(text: str, tokens: float) -> float:
@@ -64,17 +64,17 @@ def rate_content(text: str, tokens: float) -> float:
 
 RECENCY = 0.3
 RECENT = 60
-"""The number of messages after which recency has fallen to a third."""
+"""The number of messages after which the bonus for recent messages has fallen to a third."""
 
 
 def compute_worth(base: float, new_words: float, tokens: float, age: int) -> float:
-    """Returns the value per token, so that two short facts win against one long story. The root keeps long messages
-    from being punished too much."""
+    """Returns the value per token, so that two short facts win against one long story. The square root of the tokens
+    lowers the disadvantage of long messages."""
     return (base + RECENCY * math.exp(-age / RECENT)) * (new_words + 0.1) / math.sqrt(max(tokens, 1.0))
 
 
 class Focus:
-    """Weighs messages by how much they have in common with some words; without words, all weigh the same."""
+    """Weighs messages by the words that they share with a text; without a text, all messages weigh the same."""
 
     def __init__(self, text: str) -> None:
         self._words = terms(text) if text.strip() else set[str]()
@@ -86,12 +86,13 @@ class Focus:
 
 
 LINE = 40
-"""The number of tokens below which head and tail say nothing: a message that is cut further is only named."""
+"""The number of tokens below which head and tail say nothing. A message that is cut further is replaced by its first
+line."""
 NAMED = 100
 
 
 class HistoryEntry:
-    """A message in the context, measured once."""
+    """A message in the context, whose tokens are counted once."""
 
     def __init__(self, number: int, message: Message) -> None:
         self.number = number
@@ -100,19 +101,19 @@ class HistoryEntry:
         pictures = sum(picture.tokens for picture in message.pictures)
         self.tokens = estimate(_as_sent(message)) + MESSAGE_OVERHEAD + pictures
         self.size = self.tokens
-        """The tokens of the whole message."""
+        """The tokens of the message before it was cut."""
         self.base = 0.0
         self.new_words = 0
         self.cut: int | None = None
-        """The number of tokens it was cut to."""
+        """The number of tokens that the message was cut to; None if it is whole."""
 
     @property
     def result(self) -> bool:
         return self.original.role == "tool"
 
     def cut_to(self, tokens: float) -> float:
-        """Cuts it to its head and tail, or its first line, and returns how much that saves. It never gets longer;
-        pictures go first."""
+        """Cuts the message to its head and tail, or its first line, and returns the saved tokens. A message that was
+        cut never gets longer. Pictures are dropped first."""
         if tokens + MESSAGE_OVERHEAD >= self.tokens or (self.cut is not None and self.cut <= tokens):
             return 0.0
         text = self.original.whole
@@ -129,7 +130,7 @@ class HistoryEntry:
         return saved_tokens
 
     def worth(self, latest: int) -> float:
-        """Returns its value; for a shortened message, in proportion to what is left of it."""
+        """Returns the message's value. A shortened message has a value in proportion to the text that is left."""
         return compute_worth(self.base, self.new_words * self.tokens / self.size, self.tokens, latest - self.number)
 
 
@@ -158,7 +159,7 @@ class Unit:
         return sum(entry.tokens for entry in self.entries)
 
     def several(self) -> list[HistoryEntry]:
-        """Returns the results, where there is more than one."""
+        """Returns the results of the call if there is more than one; else an empty list."""
         results = [entry for entry in self.entries if entry.result]
         return results if len(results) > 1 else []
 
@@ -166,13 +167,13 @@ class Unit:
         return [entry.original.whole for entry in self.entries]
 
     def worth(self, latest: int) -> float:
-        """Returns the mean value of its messages, weighted by length."""
+        """Returns the mean value of the unit's messages, weighted by length."""
         return sum(entry.worth(latest) * entry.tokens for entry in self.entries) / self.tokens
 
 
 def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
-    """Groups each result with the call before it, even if Duckflow itself has said something in between. Units with the
-    latest messages come last."""
+    """Groups each result with the call before it, even if a message of Duckflow itself stands in between. Units with
+    the latest messages come last."""
     units: list[Unit] = []
     for entry in entries:
         index = len(units) - 1
@@ -187,7 +188,7 @@ def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
 
 
 def lower_to(sizes: Sequence[float], excess: float) -> float:
-    """Returns the size to which all larger ones must shrink to save that much; 0 when that is not enough."""
+    """Returns the size to which all larger sizes must shrink to save `excess`; 0 if even that does not save enough."""
     total = 0.0
     descending_sizes = sorted(sizes, reverse=True)
     for count, size in enumerate(descending_sizes, 1):

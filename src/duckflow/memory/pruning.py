@@ -8,15 +8,16 @@ from duckflow.memory.entries import Focus, HistoryEntry, Unit, group_entries, lo
 from duckflow.memory.settings import MemorySettings
 
 LARGEST = 0.35
-"""The share of the budget that one message may take. The rest of it is cut, so that it does not push out all others."""
+"""The share of the budget that one message may take. A longer message is cut, so that it does not push out all
+others."""
 TOKENS_A_MESSAGE = 1500
-"""The budget for each latest message that is kept as it is: a larger budget keeps more of them."""
+"""Tokens of the budget for each of the latest messages that stay whole: a larger budget keeps more of them whole."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
 _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 
 
 class Pruning:
-    """Prunes entries in their order: it cuts them in place and returns those that stay."""
+    """Prunes entries in their order: it cuts entries in place and returns the entries that stay."""
 
     def __init__(self, entries: Sequence[HistoryEntry], pins: Container[int], settings: MemorySettings) -> None:
         self._entries = entries
@@ -25,7 +26,7 @@ class Pruning:
         self._latest = entries[-1].number + 1 if entries else 0
 
     def run(self, budget: float, target: float, focus: str) -> list[HistoryEntry]:
-        """Takes each step only as far as there is still too much."""
+        """Cuts messages that are too large by themselves, then goes on step by step while the context is too long."""
         units = group_entries(self._entries)
         first_recent = self._first_recent(units, budget)
         latest_results = [entry for entry in units[-1].entries if entry.result] if units else []
@@ -45,7 +46,8 @@ class Pruning:
         return self._whole_units(units, older_units, target, focus) if excess > 0 else list(self._entries)
 
     def _first_recent(self, units: Sequence[Unit], budget: float) -> int:
-        """Returns where the latest exchanges begin; the very last one is always among them."""
+        """Returns the number of the message with which the latest exchanges begin; the very last exchange is always
+        among them."""
         tokens_left = budget * self._settings.recent_share
         messages = max(self._settings.recent_messages, budget / TOKENS_A_MESSAGE)
         first_number = self._latest
@@ -58,15 +60,16 @@ class Pruning:
         return first_number
 
     def _cut_largest(self, latest: Sequence[HistoryEntry], budget: float) -> None:
-        """Cuts what is far too long by itself: one message, or the results of the latest exchange together."""
+        """Cuts texts that are far too long by themselves: one message, or the results of the latest exchange
+        together."""
         for entry in self._entries:
             if entry.message.role != "assistant" and entry.number not in self._pins:
                 entry.cut_to(budget * LARGEST)
         _lower(latest, _sum(latest) - budget / 2, 0)
 
     def _cut_remains(self, units: Sequence[Unit], excess: float) -> float:
-        """Cuts long results to a line, where a call has several, and returns how much that saves. The head and tail of
-        a long result say less than a short one that is whole."""
+        """Where a call has several results, replaces each shortened result by one line, and returns the saved tokens.
+        The head and tail of a long result say less than a short result that is whole."""
         cut_entries = [entry for unit in units for entry in unit.several() if entry.cut is not None]
         saved_tokens = 0.0
         for entry in sorted(cut_entries, key=lambda entry: entry.worth(self._latest)):
@@ -75,8 +78,8 @@ class Pruning:
         return saved_tokens
 
     def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
-        """Cuts single results to a line where a call has several, the least valuable first, and returns how much that
-        saves. It stops where dropping whole exchanges of less value, which is done later, saves enough."""
+        """Where a call has several results, replaces some by one line, the least valuable first, and returns the saved
+        tokens. It stops early if the later dropping of less valuable exchanges will save enough."""
         steps: list[tuple[float, HistoryEntry | Unit]] = []
         for unit in units:
             steps.append((max(entry.worth(self._latest) for entry in unit.entries), unit))
@@ -111,7 +114,8 @@ class Pruning:
 
 
 def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> float:
-    """Cuts the longest, all to the same size, until so much is saved; returns how much that is."""
+    """Cuts the longest entries, all to the same size, until `excess` tokens are saved. Returns the tokens that were
+    really saved."""
     if excess <= 0:
         return 0.0
     size = max(lower_to([entry.tokens for entry in entries], excess), least)
@@ -119,8 +123,8 @@ def _lower(entries: Sequence[HistoryEntry], excess: float, least: float) -> floa
 
 
 def older_versions(entries: Sequence[HistoryEntry]) -> list[HistoryEntry]:
-    """Returns reads of a file that was changed, or read in the same place, later; the oldest first. A read of a few
-    lines is not replaced by a read of much more, since that will be cut before it is."""
+    """Returns reads of a file that was changed later, or whose lines were read again later; the oldest first. A read of
+    a few lines is not replaced by a read of much more, since the longer one will be cut first."""
     changed_paths: set[str] = set()
     read_ranges: dict[str, list[range]] = {}
     replaced_entries: list[HistoryEntry] = []
@@ -143,8 +147,8 @@ def _replaces(later: range, lines: range) -> bool:
 
 
 def squeeze(entries: Iterable[HistoryEntry], pins: Container[int], budget: float) -> list[HistoryEntry]:
-    """Shrinks the context when even what must stay is too much. Pinned messages and the latest exchange are cut to the
-    room there is, their results first; of the others, the latest that fit stay."""
+    """Shrinks the context when even the messages that must stay are too long. Pinned messages and the latest exchange
+    are cut to the budget, their results first. Other exchanges stay if they fit, the latest first."""
     units = group_entries(entries)
     required_units = (
         [units.pop(), *(unit for unit in units if any(entry.number in pins for entry in unit.entries))] if units else []

@@ -8,11 +8,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 INDEXED = 30_000
-"""The number of characters of a message that are indexed; for a longer one, of its head and tail."""
+"""The number of characters of a message that are indexed. Of a longer message, its head and tail are indexed."""
 
 _JAPANESE = r"[\u3005\u3041-\u3096\u309d\u309e\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff\uf900-\ufaff]+"
 _HUMP = r"(?<=[a-z0-9])(?=[A-Z])"
-# This matches only where a run of letters begins: from every letter of a long run it would take forever.
+# The pattern matches only where a run of letters begins: from every letter of a long run it would take forever.
 _COMPOUND = (
     r"(?<![A-Za-z0-9])[A-Za-z0-9]+(?:[_./-][A-Za-z0-9_]+)+|(?<![a-z0-9])[a-z0-9]+[A-Z]\w*|[A-Z][a-z0-9]+[A-Z]\w*"
 )
@@ -35,7 +35,7 @@ HIRAGANA_WEIGHT, MIXED_WEIGHT, FILLER_WEIGHT = 0.35, 0.8, 0.5
 
 
 def telling(term: str) -> float:
-    """Returns how much a term says by itself: hiragana alone is mostly grammar."""
+    """Returns the weight of a term by itself. Hiragana alone has little weight, because it is mostly grammar."""
     if term.isascii():
         return FILLER_WEIGHT if term in _FILLERS else 1.0
     if re.fullmatch(_ONLY_HIRAGANA, term):
@@ -44,8 +44,8 @@ def telling(term: str) -> float:
 
 
 def shares(question: str) -> dict[str, float]:
-    """Returns the weight of each pair of characters from a long word, where it is not 1. Such pairs belong to one word,
-    so each counts less than a word that stands alone."""
+    """Returns the weights of character pairs that are part of a long word. Such pairs belong to one word, so each
+    counts less than a word that stands alone."""
     weights: dict[str, float] = {}
     if question.isascii():
         return weights
@@ -82,12 +82,14 @@ def _pairs(match: re.Match[str]) -> str:
 
 LONG_MESSAGE = 300
 LENGTH_SHARE = 0.3
-"""The share of a hit's weight that depends on length: a long message contains more words by chance."""
+"""The share of a hit's weight that falls with the length of the message, because a long message contains more words by
+chance."""
 AFTER = (0.8, 0.55, 0.3)
-"""The shares of a hit's weight that the next messages get: an answer stands near the words of its question."""
+"""The shares of a hit's weight that the three messages after it get, because an answer stands near its question."""
 BEFORE = (0.64, 0.44, 0.24)
 SPREAD_LENGTH = 400
-"""The length at which a hit passes on half of its weight: a long message speaks for itself."""
+"""The length at which a hit passes on half of its weight. A longer message passes on less, because it speaks for
+itself."""
 
 
 class Posting(NamedTuple):
@@ -98,7 +100,7 @@ class Posting(NamedTuple):
 
 
 class QueryWord(NamedTuple):
-    """A word of the question with the messages that contain it."""
+    """A word of the question, with the messages that contain this word."""
 
     found_in: int
     telling: float
@@ -106,9 +108,8 @@ class QueryWord(NamedTuple):
 
 
 def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dict[int, float]:
-    """Returns message numbers with their share of what the question asks for, from 0 to about 1.
-
-    For each word, a message counts only the best weight: its own, or a neighbour's."""
+    """Returns message numbers with the share of the question that each answers, from 0 to about 1. For each word, a
+    message counts only the best weight: its own, or a neighbour's."""
     weights: dict[int, float] = {}
     possible_weight = 0.0
     for word in words:

@@ -10,12 +10,12 @@ MESSAGE_OVERHEAD = 4
 """Tokens that a message costs besides its text."""
 LEAST_BUDGET = 8000
 MOST_OF_WINDOW = 0.8
-"""The share of the window that history may take at most. The rest is for instructions, state and reply, whatever the
-settings say."""
+"""The largest share of the window that history may take. The remaining window is for instructions, state and reply,
+whatever the settings say."""
 
 
 def _class_of(code: int) -> str:
-    """Returns a class: a lower, A upper, 0 digit, s space, n newline, u underscore, . punctuation."""
+    """Returns a character's class: a lower, A upper, 0 digit, s space, n newline, u underscore, . punctuation."""
     match chr(code):
         case "\r" | "\n":
             return "n"
@@ -30,7 +30,7 @@ def _class_of(code: int) -> str:
 
 
 _CLASSES = "".join(map(_class_of, range(256))).encode()
-# All gaps count the same where the beginnings of words are counted.
+# Where the beginnings of words are counted, all kinds of gaps count the same.
 _GAPS = bytes.maketrans(b".nu", b"sss")
 # Tokens that each shape adds, fitted to a real tokenizer (benchmarks/tokens.py): where a word begins, how long it goes
 # on, runs of digits, of spaces, of signs.
@@ -57,7 +57,7 @@ _pattern = cache(re.compile)
 
 
 def estimate(text: str) -> float:
-    """Estimates the tokens of a text, before any correction. All counting is done by C code: a message costs
+    """Estimates the tokens of a text, before any correction. All counting is done by C code, so a message takes
     microseconds."""
     if text.isascii():
         return max(_of_ascii(text), 0.0)
@@ -86,12 +86,13 @@ def _of_scripts(text: str) -> float:
 
 
 def count(text: str) -> int:
-    """Returns the estimated tokens of a text for any model."""
+    """Returns the estimated tokens of a text, for no model in particular."""
     return math.ceil(estimate(text))
 
 
 def history_budget(settings: MemorySettings, window: int, most: int = 0) -> int:
-    """Returns the tokens that history may take with a model of this window, which gets confused by more than `most`."""
+    """Returns the tokens that history may take with a model of this window. `most` is the number above which the model
+    gets confused; 0 means that there is no such number."""
     if settings.budget_tokens is not None:
         return min(settings.budget_tokens, int(window * MOST_OF_WINDOW))
     least_budget = min(LEAST_BUDGET, window // 2)
@@ -103,7 +104,7 @@ class Tokens:
     """The factor for each model's estimates: the tokens that its provider reports for one estimated token."""
 
     MEMORY = 0.2
-    """Weight of the newest report."""
+    """The weight of the newest report in the factor."""
     LOWEST, HIGHEST = 0.6, 2.5
 
     def __init__(self) -> None:
@@ -131,8 +132,8 @@ STEPS = 8
 
 
 def clip(text: str, tokens: float, size: float | None = None) -> str:
-    """Shortens a text to at most so many estimated tokens, and says how much is left out. `size` saves estimating it
-    again."""
+    """Shortens a text to at most `tokens` estimated tokens, and says how much is left out. `size` is the text's
+    estimate, if it is known already."""
     size = estimate(text) if size is None else size
     if size <= tokens:
         return text

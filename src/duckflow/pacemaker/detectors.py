@@ -13,11 +13,12 @@ FENCE = "```"
 LETTER = r"\w"
 PROBE = 20
 LEAST = 200
-"""Characters that a repetition must have; shorter ones are fine, such as a refrain or `ha ha ha`."""
+"""The fewest characters of a repetition that counts. A shorter one is fine, such as a refrain or `ha ha ha`."""
 
 
 class RepeatedText:
-    """Notices when a streamed reply ends in one passage many times in a row. Call `hear(piece)` for every piece.
+    """Notices when a streamed reply ends in one passage many times in a row. Call `hear(piece)` for every piece of the
+    reply.
 
     Code between fences is not checked, because code may repeat itself. Use a new object for each reply.
     """
@@ -116,7 +117,7 @@ def make_sighting(reason: Reason, key: str, times: int, span: int, threshold: Th
 
 
 def in_a_row(entries: Entries, fits: Callable[[LedgerEntry], bool]) -> int:
-    """Returns the number of entries at the end, in a row, for which `fits` is true."""
+    """Returns for how many of the last entries, without a gap, `fits` is true."""
     count = 0
     for entry in reversed(entries):
         if not fits(entry):
@@ -142,9 +143,9 @@ class SameError:
 
 
 class SameCall:
-    """Finds the same call failing several times in a row, unless it changes something each time, as a bisection does.
-    It also finds the same call with the same result soon again, with no edit between that could have changed it. The
-    same talk or edits count only in a row."""
+    """Finds a call that fails several times in a row, unless it changes something each time, as a bisection does. It
+    also finds a call that is soon made again with the same result, if no edit in between could have changed the result.
+    The same talk or edits count only in a row."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -218,61 +219,90 @@ def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
 
 
 def make_detectors(settings: DetectorSettings) -> tuple[Detector, ...]:
-    """Returns the detectors in the order in which they are asked."""
+    """Returns the detectors in the order in which they look at the steps."""
     return SameCall(settings), SameError(settings), OnlyTalk(settings), Rewriting(settings), Cycle(settings)
 
 
 NAMED = 3
 
 
-class LowVital:
-    """Notices a vital that stays below its threshold for several beats without progress. A beat on which it rises does
-    not count."""
+class LostFocus:
+    """Notices focus that stays below its threshold before several loops without progress. A loop before which focus
+    rises does not count."""
 
-    def __init__(self, reason: Reason, key: str, low: float, beats: int) -> None:
-        self._reason = reason
-        self._key = key
+    def __init__(self, low: float, beats: int) -> None:
         self._low = low
         self._beats = beats
         self._before = 1.0
         self._times = 0
 
-    def check(self, value: float, gained: bool) -> Sighting | None:
-        if value >= self._low or gained:
+    def check(self, focus: float, gained: bool) -> Sighting | None:
+        if focus >= self._low or gained:
             self._times = 0
-        elif value <= self._before:
+        elif focus <= self._before:
             self._times += 1
-        self._before = value
+        self._before = focus
         if not self._times:
             return None
         level = Escalation.CALL if self._times >= self._beats else Escalation.REPLAN
-        return Sighting(level, self._reason, self._key, self._times, self._times)
+        return Sighting(level, Reason.FOCUS_LOST, "focus_lost", self._times, self._times)
+
+
+class FallingMood:
+    """Notices each fall of mood below its threshold. It ignores a low mood that stays as it is or rises."""
+
+    def __init__(self, low: float, falls: int) -> None:
+        self._low = low
+        self._falls = falls
+        self._before = 1.0
+        self._times = 0
+
+    def check(self, mood: float) -> Sighting | None:
+        has_fallen, self._before = mood < self._before, mood
+        if mood >= self._low:
+            self._times = 0
+            return None
+        if not has_fallen:
+            return None
+        self._times += 1
+        level = Escalation.CALL if self._times >= self._falls else Escalation.REPLAN
+        return Sighting(level, Reason.CONFIDENCE_LOW, "confidence_low", self._times, self._times)
 
 
 class DetectorWatch:
-    """Asks all detectors once a beat, and returns the most urgent sighting."""
+    """Asks all detectors before each loop, and returns the most urgent sighting."""
 
     def __init__(self, settings: PacemakerSettings) -> None:
-        vitals = settings.vitals
-        self._focus = LowVital(Reason.FOCUS_LOST, "focus_lost", vitals.focus_lost, vitals.focus_beats)
-        self._mood = LowVital(Reason.CONFIDENCE_LOW, "confidence_low", vitals.mood_low, settings.detectors.again.replan)
+        self._settings = settings
+        self._mood = FallingMood(settings.vitals.mood_low, settings.detectors.again.replan)
         self._detectors = make_detectors(settings.detectors)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forgets how long focus was lost. Falls of mood are not forgotten, as what the user says often causes them."""
+        self._focus = LostFocus(self._settings.vitals.focus_lost, self._settings.vitals.focus_beats)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
         """Returns the first sighting that demands a Duck Call, else the first that demands a replan."""
         last = ledger.recent[-1] if ledger.recent else None
         has_gained = last is not None and bool(last.gained.kind)
-        low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood, gained=False)
+        low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood)
         entries = list(ledger.recent)
         if last and last.waits:
             last = None
         sightings = [sighting for detector in self._detectors if last and (sighting := detector.look(entries))]
+        # A check that has measured progress meanwhile excuses everything.
+        sightings = [sighting for sighting in sightings if not any(map(_was_measured, entries[-sighting.span :]))]
         # A new result excuses everything except errors and rewriting.
         if last and last.new and not last.step.is_error:
             sightings = [sighting for sighting in sightings if sighting.key == "rewriting"]
         errors = [sighting for sighting in sightings if sighting.reason is Reason.ERROR_CASCADE]
         others = [sighting for sighting in sightings if sighting.reason is not Reason.ERROR_CASCADE]
         return first_of([*errors, *filter(None, [low_focus]), *others, *filter(None, [low_mood])])
+
+
+def _was_measured(entry: LedgerEntry) -> bool:
+    return entry.gained.kind in ("passes", "fails_less")
 
 
 def first_of(sightings: Iterable[Sighting]) -> Sighting | None:

@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 from duckflow.pacemaker.settings import VitalsSettings
 from duckflow.pacemaker.vitals import Health
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
+from duckflow.state.phase import Severity, Vitals
 from duckflow.state.question import Choice, Question
-from duckflow.state.vitals import Severity, Vitals
 
 
 class Reason(StrEnum):
-    """Reasons to step in, in the order in which they are checked."""
+    """Reasons for the Pacemaker to intervene, in the order in which they are checked."""
 
     STAMINA_DEPLETED = "STAMINA_DEPLETED"
     LOOP_EXHAUSTED = "LOOP_EXHAUSTED"
@@ -40,7 +40,7 @@ class Escalation(IntEnum):
 
 
 class Finding(NamedTuple):
-    """A description of what was repeated, how often, since which step of the turn, and at what cost."""
+    """A report on a repetition: what was repeated, how often, since which step of the turn, and at what cost."""
 
     reason: Reason
     key: str
@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 
 
 class Pattern(StrEnum):
-    """The situations for which Duck Calls have choices."""
+    """The situations that each have choices of their own in a Duck Call."""
 
     NO_PROGRESS = "no_progress"
     LOW_CONFIDENCE = "low_confidence"
@@ -80,21 +80,22 @@ class Effect(StrEnum):
     INSTRUCT = "instruct"
     """The loop goes on with the user's words."""
     GO_ON = "go_on"
-    """The loop goes on with a fresh allowance; nothing else changes."""
+    """The turn may take as many further loops as at its beginning; nothing else changes."""
     RESTART = "restart"
-    """Goes back to PLANNING. The failed attempts are removed from the context, except for a list not to repeat."""
+    """Goes back to PLANNING. The failed attempts are removed from the context, except for a list of what not to
+    repeat."""
     REPLAN = "replan"
-    """Goes back to PLANNING with everything known so far, and the list not to repeat."""
+    """Goes back to PLANNING with everything known so far, and the list of what not to repeat."""
     SPLIT = "split"
-    """Goes back to PLANNING for a plan of small steps."""
+    """Goes back to PLANNING, where the model makes a plan of small steps."""
     LOOK_ELSEWHERE = "look_elsewhere"
-    """The loop goes on, but with other material than what was read."""
+    """The loop goes on, but the model must read other material than before."""
     TAKE_STOCK = "take_stock"
     """The model writes a summary of what is known, tried and open for the user, then goes on."""
     FIND_CAUSE = "find_cause"
-    """The model states the cause it suspects and asks one question."""
+    """The model states the cause that it suspects, and asks the user one question."""
     SIMPLIFY = "simplify"
-    """The loop goes on with a smaller goal."""
+    """The loop goes on, and the model pursues a smaller goal."""
     NEW_REQUEST = "new_request"
     """The goal is replaced by what the user says."""
     SECOND_OPINION = "second_opinion"
@@ -151,16 +152,16 @@ CHOICES: dict[Pattern, tuple[DuckChoice, ...]] = {
     ),
 }
 NOTHING_DECIDED = "nothing_decided"
-"""Key of the finding that a reply decided nothing. It gets its own note, because no plan has failed."""
+"""Key of the finding that a reply decided nothing. It has its own note for the model, because no plan has failed."""
 ANOTHER_WAY = DuckChoice("another_way", Effect.RESTART)
 
 
 class Hint(NamedTuple):
-    """A line for the next prompt with its reason. The loop goes on."""
+    """A note for the next prompt, with its reason. The loop goes on."""
 
     why: tuple[Phrase, ...]
     for_model: tuple[Phrase, ...]
-    """Names of notes in the prompts' templates."""
+    """Notes for the model, by their names in the prompts' templates."""
     severity: Severity = "low"
 
 
@@ -249,7 +250,7 @@ def pattern_of(reason: Reason, failing: bool) -> Pattern:
 
 
 def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
-    """Returns the four choices. Where there is only one model, "another way" replaces the second opinion."""
+    """Returns a situation's four choices. Where there is only one model, "another way" replaces the second opinion."""
     choices = CHOICES[pattern]
     if other_model:
         return choices
@@ -257,7 +258,8 @@ def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
 
 
 def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
-    """Returns the resolution for a key: of a choice, or of any effect (headless). Other answers are instructions."""
+    """Returns the meaning of an answer. `key` names a choice or, from a caller without a screen, any effect. Other
+    answers are instructions."""
     chosen = {choice.key: choice.effect for choice in call.choices}
     effect = chosen.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
     text = text.strip()
@@ -286,7 +288,8 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 
 
 def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
-    """Returns the vitals after an answer: those that the call was about recover most, the others less. None falls."""
+    """Returns the vitals after the user answered a Duck Call: the vitals that it was about recover most, the others
+    less. No vital falls."""
 
     def floor(vital: str) -> float:
         return settings.recovered if vital in RELEVANT[reason] else settings.rested

@@ -1,4 +1,4 @@
-"""The progress ledger records what each step brought that was new."""
+"""The progress ledger, which records the news that each step brought."""
 
 from collections import deque
 from typing import Literal, NamedTuple
@@ -8,6 +8,7 @@ from duckflow.pacemaker.signatures import (
     SHORT,
     LoopStep,
     call_signature,
+    change_signature,
     error_signature,
     is_empty,
     name_call,
@@ -23,7 +24,8 @@ Came = Literal["edit", "result", "error", "nothing"]
 
 
 class LedgerEntry(NamedTuple):
-    """One step in the ledger. `call` and `outcome` are signatures: equal ones mean the same again."""
+    """One step in the ledger. `call` and `outcome` are signatures: equal signatures mean that the same happened
+    again."""
 
     number: int
     step: LoopStep
@@ -57,17 +59,18 @@ class LedgerEntry(NamedTuple):
 
     @property
     def reads_again(self) -> bool:
-        """Says whether most of the lines that it read were seen before, in another part of the text."""
+        """Says whether the step read a text whose lines were mostly seen before."""
         return self.step.kind == "read" and self.came == "result" and not self.gained.kind
 
     @property
     def fails_again(self) -> bool:
-        """Says whether it has failed, unless it changed files and the result is new."""
+        """Says whether the step has failed. A step that changed files and had a new result does not count as failed."""
         return self.step.is_error and not (self.step.changed and self.new)
 
     @property
     def edited(self) -> bool:
-        return self.came == "edit"
+        """Says whether the step changed files in a way not seen before, by a tool or by a command."""
+        return self.came == "edit" or (bool(self.step.changed) and self.new and not self.failed)
 
     def same_as(self, other: "LedgerEntry") -> bool:
         return self.call == other.call and self.outcome == other.outcome
@@ -81,8 +84,8 @@ class Ledger:
     """Remembers signatures of steps, not their texts, up to a limit.
 
     A step is new when it makes a successful edit not made before, returns something not seen before, or fails in a way
-    not seen before. A search that finds nothing and a command that ran and failed are results, not errors. A call
-    whose result an edit has changed since it was last made is new too, even if the result is an earlier one.
+    not seen before. A search that finds nothing and a command that ran and failed are results, not errors. A repeated
+    call is new too if an edit has changed its result, even to one that was seen earlier.
     """
 
     def __init__(self, window: int, memory: int, progress: TurnProgress | None = None) -> None:
@@ -106,7 +109,7 @@ class Ledger:
         self._handed_on = False
 
     def record(self, step: LoopStep, tells: bool = False) -> LedgerEntry:
-        """Adds a step. `tells` means that the model's text beside it says something new about what was read."""
+        """Adds a step. `tells` means that the model's text beside it reports something new that was read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         outcome_kind, outcome = weigh(step, call)
         is_handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
@@ -126,10 +129,10 @@ class Ledger:
         self.steps += 1
         self.errors += outcome_kind == "error"
         self._tokens += step.tokens
-        self._edits += new and outcome_kind == "edit"
         entry = LedgerEntry(
             self.steps, step, call, outcome, outcome_kind, new, repeated, is_confirmed, gain, is_rewrite
         )
+        self._edits += new and entry.edited
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)
@@ -143,7 +146,7 @@ class Ledger:
         return self.errors / self.steps if self.steps else 0.0
 
     def tokens(self, steps: int | None = None) -> int:
-        """Returns the tokens that the last `steps` steps used; without a number, those since the last reset."""
+        """Returns the tokens that the last `steps` steps used; without a number, the tokens since the last reset."""
         if steps is None:
             return self._tokens
         return sum(entry.step.tokens for entry in list(self.recent)[-steps:]) if steps else 0
@@ -164,6 +167,9 @@ def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
             return "edit", call
         case "talk":
             return "result", call
+        case _ if step.changed:
+            # The same output is another outcome if another command changed files.
+            return "result", change_signature(step)
         case "search" if says_nothing_found(step.result):
             return "nothing", 0
         case _ if is_empty(step.result):
@@ -174,7 +180,7 @@ def weigh(step: LoopStep, call: int) -> tuple[Came, int]:
 
 
 def is_failure(step: LoopStep) -> bool:
-    """Says whether a step marked as an error really is one, and not a result that is bad news."""
+    """Says whether a step marked as an error really failed, and does not just have a result that is bad news."""
     match step.kind:
         case "read":
             return not is_empty(step.result)

@@ -3,20 +3,20 @@
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import search
+from duckflow.i18n.words import search
 from duckflow.pacemaker.progress import Gain, Gained, TurnProgress
 from duckflow.pacemaker.settings import LimitSettings
 from duckflow.pacemaker.signatures import LoopStep
 from duckflow.state.action import DOCUMENTS, TaskProfile
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.vitals import Vitals
+from duckflow.state.data import Phrase, say
+from duckflow.state.phase import Vitals
 
 ALMOST = 1e-9
 """A tiny number against rounding errors, so that 15 times 1.2 is 18 and not 17.999…"""
 
 
 class Load(NamedTuple):
-    """The figures that the limit depends on, besides the vitals."""
+    """The figures, besides the vitals, that the limit of loops depends on."""
 
     profile: str
     files: int = 0
@@ -98,7 +98,7 @@ def vitals_factor(score: float, settings: LimitSettings) -> float:
 
 
 def complexity(load: Load, settings: LimitSettings) -> float:
-    """Returns 0 to 1: the mean of the shares for many files, a long conversation and frequent errors."""
+    """Returns a number from 0 to 1: the mean of shares for many files, a long conversation and frequent errors."""
     shares = (
         load.files / settings.full_files,
         load.turns / settings.full_turns,
@@ -136,14 +136,15 @@ def guess_profile(text: str, language: str = DEFAULT_LANGUAGE) -> TaskProfile:
 
 
 LARGE = 500
-"""Lines of a file for which it counts as one more file."""
+"""A file counts as one more file for every this many lines."""
 SEVERAL = 3
-"""Number of files that make a task of several steps, and of looks that make an analysis."""
+"""With so many files, work counts as a task of several steps; with so many steps that only look, as an analysis."""
 WEB = "web."
 
 
 class WorkKind:
-    """Tells the kind of work from a turn's files, edits, failed runs and web pages; before any, from the request."""
+    """Tells the kind of work from a turn's files, edits, failed runs and web pages; before there are any, from the
+    request."""
 
     def __init__(self) -> None:
         self.begin(TaskProfile.GENERAL_CHAT)
@@ -185,19 +186,20 @@ class WorkKind:
 
 
 EASY_EXTENSIONS = 2
-"""The number of extensions that easily faked gains can earn. Further extensions need as many solid gains."""
+"""The number of extensions that a turn can earn by gains that are easy to fake. Further extensions need a recent solid
+gain, or more solid gains in all than extensions so far."""
 
 
 class LoopAllowance:
-    """The loops that a conversation and its agents may take together. Progress earns more loops. The progress is shared
-    too: material that one of them has seen is not new for the others."""
+    """The loops that a conversation and its agents may take together. Progress earns more loops. Progress is shared
+    too: material that one agent has seen is not new for the others."""
 
     def __init__(self, settings: LimitSettings) -> None:
         self._settings = settings
         self.progress = TurnProgress()
         self.notices: list[Phrase] = []
         self.limit: LoopLimit | None = None
-        """The limit as of the last call of `used_up` or `spent`."""
+        """The limit of loops as it was at the last call of `used_up` or `spent`."""
         self.restart()
 
     def restart(self, loop: int = 0) -> None:
@@ -216,10 +218,11 @@ class LoopAllowance:
         self._elsewhere: set[int] = set()
         """Numbers of the loops that only looked at things that the user did not ask about."""
         self._foreign: set[int] = set()
-        """Numbers of the loops that looked there at material the model did not make, also in vain."""
+        """Numbers of the loops that only looked at such things, and saw material that the model did not make, or
+        nothing new."""
 
     def beat(self, in_agent: bool = False) -> None:
-        """Counts a loop that begins."""
+        """Counts a loop at its beginning."""
         self._beats += 1
         self._agents += in_agent
 
@@ -237,8 +240,8 @@ class LoopAllowance:
 
     @property
     def most(self) -> int:
-        """Returns the highest number of loops that the turn may reach. Loops of agents raise it, up to a ceiling of
-        their own."""
+        """Returns the highest number of loops that the turn may reach. Loops of agents raise this number, up to a
+        ceiling of their own."""
         return ceiling_of(self._settings) + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
@@ -259,11 +262,11 @@ class LoopAllowance:
             self._idle = 0
 
     def idled(self) -> None:
-        """Counts a step that looked at something and gained nothing."""
+        """Counts a step that only looked at something, and gained nothing."""
         self._idle += 1
 
     def heard(self, text: str) -> bool:
-        """Says whether a text of the model says something new about what it has read. If so, reading on is
+        """Says whether a text of the model reports something new that the model has read. If so, reading on is
         worthwhile."""
         tells = self.progress.is_told_in(text)
         if tells:
@@ -275,15 +278,15 @@ class LoopAllowance:
         return len(self._elsewhere) > self._settings.elsewhere
 
     def waited(self) -> None:
-        """Gives back a loop that only looked at a running command. No more loops are given back than easily faked gains
-        can earn."""
+        """Gives the turn another loop, because this one only looked at a running command. It gives no more of these
+        loops than easily faked gains can earn."""
         self._waited += 1
 
     def gained_since(self, beat: int) -> bool:
         return bool(self._gain) and self._gained_at >= beat
 
     def used_up(self, loop: int, plain: LoopLimit) -> str:
-        """Returns the reason why the conversation may take no further loop, or nothing."""
+        """Returns the reason why the conversation may take no further loop, or an empty text."""
         self._own, self._plain = loop - self.counted_from, plain
         extensions, why = self._extensions, self.spent()
         if self.limit and self._extensions > extensions:
@@ -295,7 +298,8 @@ class LoopAllowance:
         more loops, up to the ceiling."""
         if self._plain is None:
             return ""
-        if max(len(self._elsewhere), len(self._foreign)) >= self._settings.wandering:
+        # An agent that has to end takes one loop more, for its report.
+        if max(len(self._elsewhere), len(self._foreign)) + bool(self._agents) >= self._settings.wandering:
             return "wandering"
         plain_limit = self._plain
         if self._agents:
@@ -313,8 +317,8 @@ class LoopAllowance:
         return "ceiling" if self.taken >= self.most else "loop_exhausted"
 
     def _earns(self) -> int:
-        """Returns the loops that are added: some if one of the last loops has gained something, and if not too many
-        looks were in vain since something was done or found."""
+        """Returns the number of loops to add. It is above 0 only if one of the last loops has gained something, and not
+        too many looks were in vain since something was done or found."""
         is_easy = self._extensions < max(EASY_EXTENSIONS, self._solid)
         gain, last = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
         if not gain or self._idle > self._settings.elsewhere:

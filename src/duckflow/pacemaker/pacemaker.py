@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import NamedTuple
 
-from duckflow.i18n.language import search
+from duckflow.i18n.words import search
 from duckflow.pacemaker.detectors import DetectorWatch, Sighting, describe, describe_spent
 from duckflow.pacemaker.interventions import (
     SEVERITY,
@@ -27,8 +27,8 @@ from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep
 from duckflow.pacemaker.vitals import Health, Signal, VitalsMeter, make_health
 from duckflow.state.action import RUN_AGENT
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.vitals import Vitals, VitalsChange
+from duckflow.state.data import Phrase, say
+from duckflow.state.phase import Vitals, VitalsChange
 
 
 def read_signals(text: str, language: str) -> tuple[Signal, ...]:
@@ -43,13 +43,13 @@ def read_signals(text: str, language: str) -> tuple[Signal, ...]:
 
 
 LOW_VITALS = frozenset({Reason.FOCUS_LOST, Reason.CONFIDENCE_LOW})
-"""Reasons that concern a low vital, and not a repetition."""
+"""Reasons for intervening that concern a low vital, and not a repetition."""
 TRIED = 8
 MOSTLY = 0.5
 
 
 class LoopView(NamedTuple):
-    """The loop's situation when the Pacemaker is asked. `loop` is the number of loops of this turn so far."""
+    """The situation before a loop. `loop` is the number of loops of this turn so far."""
 
     loop: int
     profile: str
@@ -62,13 +62,15 @@ class LoopView(NamedTuple):
 class Pacemaker:
     """Watches one stream of steps: a conversation's or a background job's.
 
-    `observe(user_spoke(text))` when a turn begins; before every loop `beat(view)`, whose verdict is nothing, a Hint,
-    a Replan or a DuckCall; after every action `observe(step_of(action, result))`; and `notice(signal)` for other events
-    that move the vitals. When the user has answered a Duck Call: `answered(call, key, text)`, then do what its
-    Resolution says; the loop count starts anew. Without a view there is no limit on loops.
+    Call `observe(user_spoke(text))` when a turn begins, `beat(view)` before every loop, `observe(step_of(action,
+    result))` after every action, and `notice(signal)` for other events that move the vitals. The verdict of `beat` is
+    None, a Hint, a Replan or a DuckCall (a question to the user); without a view there is no limit on loops. When the
+    user has answered a Duck Call, call `answered(call, key, text)` and do what its Resolution says; the loop count
+    starts anew.
 
-    It goes from hint to replan to Duck Call: a finding makes it plan anew once; if that does not help, it asks. An
-    agent's Pacemaker uses the allowance of its turn, and only the Pacemaker of the turn asks the user for more.
+    The verdicts go from hint to replan to Duck Call: after a finding the model must plan anew once; if that does not
+    help, the user is asked. An agent's Pacemaker uses the allowance of its turn, and only the Pacemaker of the turn
+    asks the user for more.
     """
 
     def __init__(
@@ -86,6 +88,11 @@ class Pacemaker:
         self._verdict: Verdict = None
         self._last_beat = 0
         self.interventions: Counter[str] = Counter()
+        self._watch = DetectorWatch(self._settings)
+        self._told_mood = 1.0
+        """The mood at the last hint or new plan. Only a lower mood is worth another hint."""
+        self._doubted = False
+        """True if a low mood has led to a new plan, and mood has not recovered since."""
         self._afresh()
 
     def observe(self, step: LoopStep) -> None:
@@ -109,10 +116,12 @@ class Pacemaker:
             self.allowance.idled()
 
     def heard(self, text: str) -> bool:
-        """Says whether a text beside the calls, or an agent's report, says something new about what was read."""
+        """Says whether the model's text beside its calls, or an agent's report, tells something new that was read."""
         return self.allowance.heard(text)
 
     def notice(self, signal: Signal, value: float = 0.0) -> None:
+        if signal is Signal.APPROVED and self._doubted:
+            value = self._settings.vitals.rested
         self._meter.notice(signal, value)
         if signal is Signal.DONE:
             self.allowance.gained(Gained("completed", solid=1), self._last_beat)
@@ -123,6 +132,8 @@ class Pacemaker:
         self._ledger.begin_loop()
         self.allowance.beat(self._in_agent)
         self._last_beat = self.allowance.beats
+        if self._meter.mood >= self._settings.vitals.mood_hint:
+            self._told_mood, self._doubted = 1.0, False
         self._verdict = self._judge(view)
         if self._verdict is not None:
             self.interventions[type(self._verdict).__name__] += 1
@@ -146,7 +157,7 @@ class Pacemaker:
 
     @property
     def limit(self) -> LoopLimit | None:
-        """The limit as of the last beat with a view."""
+        """The limit of loops at the last call of `beat` with a view."""
         return self.allowance.limit
 
     @property
@@ -161,7 +172,7 @@ class Pacemaker:
         return self.allowance.gained_since(self._last_beat)
 
     def take_notices(self) -> tuple[Phrase, ...]:
-        """Returns lines for the user about extensions of the limit."""
+        """Returns lines that tell the user about extensions of the limit, each once."""
         notices = tuple(self.allowance.notices)
         self.allowance.notices.clear()
         return notices
@@ -173,7 +184,7 @@ class Pacemaker:
         return make_health(self._meter.vitals(), self._meter.trend, self._settings.vitals)
 
     def why(self) -> tuple[Phrase, ...]:
-        """Explains the limit and the last verdict."""
+        """Explains the limit of loops and the last verdict."""
         limit = self.limit.parts if self.limit else (say("limit.none"),)
         match self._verdict:
             case None:
@@ -188,8 +199,8 @@ class Pacemaker:
 
     def _afresh(self, loop: int = 0) -> None:
         self._ledger.reset()
-        self._watch = DetectorWatch(self._settings)
-        self._replanned = self._hinted = False
+        self._watch.restart()
+        self._replanned = False
         self._new_since = 0
         if not self._in_agent:
             self.allowance.restart(loop)
@@ -205,25 +216,28 @@ class Pacemaker:
             return self._call(finding, sighting, other_model)
         if sighting is None:
             return self._fine()
-        if not self._hinted and sighting.reason is Reason.CONFIDENCE_LOW and (hint := self._hint()):
+        is_doubt = sighting.reason is Reason.CONFIDENCE_LOW
+        if is_doubt and self._told_mood == 1.0 and (hint := self._hint()):
             return hint
-        if not self._replanned:
+        if not (self._doubted if is_doubt else self._replanned):
             self._replanned, self._new_since = True, 0
+            if is_doubt:
+                self._doubted, self._told_mood = True, self._meter.mood
             return Replan(describe(sighting, self._ledger), self._tried())
         if sighting.level is Escalation.CALL:
             return self._call(describe(sighting, self._ledger), None, other_model)
         return self._hint(describe(sighting, self._ledger))
 
     def _fine(self) -> Hint | None:
-        """Returns a hint if a vital is low, after no detector found anything. When all is well and enough steps were
-        new, it allows another replan before the next Duck Call."""
+        """Returns a hint if a vital is low. It is called when no detector has found anything. When all is well and
+        enough steps were new, another replan is allowed before the next Duck Call."""
         hint = self._hint()
         if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
         return hint
 
     def _exhausted(self, view: LoopView) -> str:
-        """Returns the reason why the loops are used up, or nothing."""
+        """Returns the reason why the loops are used up, or an empty text."""
         load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
@@ -244,7 +258,7 @@ class Pacemaker:
         low_vitals = [
             vital
             for vital, value, threshold in (
-                ("mood", meter.mood, v.mood_hint),
+                ("mood", meter.mood, min(v.mood_hint, self._told_mood)),
                 ("focus", meter.focus, v.focus_hint),
                 ("stamina", meter.stamina, v.stamina_hint),
             )
@@ -256,7 +270,8 @@ class Pacemaker:
             return None
         why = tuple(say(f"pacemaker.hint.{vital}") for vital in low_vitals)
         notes = tuple(say(f"hint_{vital}") for vital in low_vitals)
-        self._hinted |= bool(notes)
+        if "mood" in low_vitals:
+            self._told_mood = meter.mood
         if finding:
             why = (*why, finding.phrase())
         if finding and finding.reason not in LOW_VITALS:

@@ -12,11 +12,13 @@ from duckflow.pacemaker.signatures import (
     OwnWork,
     call_signature,
     canonical,
+    change_signature,
     command_of,
     failures_in,
     is_empty,
     plain_line,
     replaced_texts,
+    result_signature,
     says_nothing_found,
     texts_in,
 )
@@ -26,30 +28,32 @@ Gain = Literal["", "read", "passes", "fails_less", "made", "used", "changed", "c
 
 MOST_SEEN = 50_000
 LINES = 2_000
-"""Lines of one result that are examined."""
+"""The largest number of lines of one result that are examined."""
 MANY_LINES = 50
-"""The number of new lines from which on a result is worth twice as much."""
+"""The worth of a result rises by one for every this many new lines."""
 WORD = r"[A-Za-z0-9_-]+"
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
+PROBED = r"[0-9]{1,18}"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
-"""The file and the line number before a line that a search shows."""
+"""Matches the file and the line number before a line that a search shows."""
 ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
 STEM = 3
 TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
-"""A word that may name something, in any language."""
+"""Matches a word that may name something, in any language."""
 FOUND = 3
-"""The number of new words from recent reading that a text must contain to count as a report on it."""
+"""A text with at least this many new words from recent reading counts as a report on that reading."""
 
 
 class Gained(NamedTuple):
-    """The progress of a step. `solid` is its worth; with 0 the step could be repeated at will, so it counts only for a
-    while."""
+    """The progress of a step. `solid` is its worth. A 0 means that the model could repeat the step at will, so the step
+    earns only the first few extensions of the limit."""
 
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """True if the step only looked at a place that has nothing to do with the request, in vain or not."""
+    """True if the step only talked, handed work to an agent, or looked at a place that has nothing to do with the
+    request, in vain or not."""
 
 
 NOTHING = Gained()
@@ -106,7 +110,7 @@ class SeenMaterial:
         return line[match.end() :]
 
     def shows(self, path: str) -> bool:
-        """Says whether the name of a file was seen anywhere."""
+        """Says whether a file's name was seen anywhere in this turn."""
         return path.rpartition("/")[2] in self._shown
 
     def mentions(self, path: str) -> bool:
@@ -149,6 +153,55 @@ class FailedChecks:
             return NOTHING
         self._least[name] = count, lines
         return Gained("fails_less" if step.is_error else "passes", solid=1)
+
+
+class SearchAnswers:
+    """Remembers the answers of checks in a search, such as a bisection. A search runs the same check on other versions
+    of files, or with other arguments, and gets one of a few answers."""
+
+    def __init__(self) -> None:
+        self._versions: set[int] = set()
+        self._questions: set[int] = set()
+        self._answers: set[int] = set()
+        self._last: dict[str, tuple[int, int]] = {}
+        self._probes: dict[str, set[int]] = {}
+        self._least_gap: dict[str, int] = {}
+
+    def move(self, step: LoopStep) -> None:
+        """Takes in a command that has put another version in place. The same command with the same output counts as the
+        same version, whatever the name of the commit."""
+        self._versions.add(change_signature(step))
+
+    def look(self, step: LoopStep) -> Gained:
+        """Returns a gain for the answer about another version, which is solid if the answer differs from the last one.
+        For the same version, a new question gains something if its answer is known but differs from the last; that gain
+        is solid only if the check closes in on a number."""
+        name, version, question = check_name(step), len(self._versions), call_signature(step.name, step.args)
+        answer = hash((step.is_error, result_signature(step.result.partition("\n")[2], printed=True)))
+        last_version, last_answer = self._last.get(name, (version, answer))
+        is_probe = question not in self._questions and answer in self._answers
+        self._questions.add(question)
+        self._answers.add(answer)
+        self._last[name] = version, answer
+        differs = answer != last_answer
+        if version != last_version:
+            return Gained("read", solid=int(differs))
+        if self._closes_in(step):
+            return Gained("read", solid=1)
+        return Gained("read") if is_probe and differs else NOTHING
+
+    def _closes_in(self, step: LoopStep) -> bool:
+        """Says whether a check is made with a number that is about twice as near to an earlier number as any number
+        before, as in a binary search. That can happen only a few dozen times, whatever the answers are."""
+        *_, number = map(int, re.findall(PROBED, step.subject) or "0")
+        shape = re.sub(NUMBER, "#", step.subject)
+        probes = self._probes.setdefault(shape, set())
+        gap = min((abs(number - probe) for probe in probes), default=0)
+        least_gap = self._least_gap.get(shape, 0)
+        probes.add(number)
+        if gap and (not least_gap or gap < least_gap):
+            self._least_gap[shape] = gap
+        return 0 < gap < least_gap and gap <= (least_gap + 1) // 2
 
 
 def check_name(step: LoopStep) -> str:
@@ -200,6 +253,7 @@ class TurnProgress:
         self._asked = asked
         self._material = SeenMaterial()
         self._checks = FailedChecks()
+        self._search = SearchAnswers()
         self._own = OwnWork()
         self._changed: set[str] = set()
         self._unused: set[str] = set()
@@ -215,7 +269,7 @@ class TurnProgress:
         return gain
 
     def is_told_in(self, text: str) -> bool:
-        """Says whether a text of the model says something new about what it has read."""
+        """Says whether a text of the model reports something new that the model has read."""
         return self._material.is_told_in(text, self._own)
 
     def _weigh(self, step: LoopStep) -> Gained:
@@ -224,8 +278,11 @@ class TurnProgress:
         self._own.add(step, step.changed if brings_others else filter(self._was_there, step.changed))
         if step.kind in ("talk", "ask", "submit") or step.name == RUN_AGENT:
             # An agent's report is the model's own text. Progress of the agent was counted when it was made.
-            return NOTHING
-        measured = self._checks.look(step) if command and self._own.is_check(command) else NOTHING
+            return Gained(elsewhere=True)
+        if step.changed and self._own.brings_version(command):
+            self._search.move(step)
+        is_check = bool(command) and self._own.is_check(command)
+        measured = max(self._checks.look(step), self._search.look(step), key=_worth) if is_check else NOTHING
         if is_elsewhere and not self._changed:
             # Nothing was changed and the command has nothing to do with the request, so another outcome is no progress.
             measured = NOTHING
@@ -277,9 +334,9 @@ class TurnProgress:
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
-        """Returns a gain for text that is shown for the first time and that the model did not write. It is not solid
-        for output of the model's own programs, or a repeated call with nothing edited or `moved` since. After a move,
-        any new line counts."""
+        """Returns a gain for text that is shown for the first time and that the model did not write. The gain is not
+        solid for output of the model's own programs, or for a repeated call with nothing edited or `moved` since. After
+        another version was put in place, any new line counts."""
         call = call_signature(step.name, step.args)
         is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
@@ -321,8 +378,8 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that shows a
-        bug does."""
+        """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that
+        shows a bug does."""
         used_paths = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used_paths
         return Gained("used") if used_paths else NOTHING

@@ -50,13 +50,13 @@ class LimitSettings(BaseModel):
     extension: int = Field(default=5, ge=0)
     """Loops that a turn gets in addition if it makes progress when it reaches its limit."""
     progress_within: int = Field(default=16, ge=1)
-    """Number of last loops of which one must have made progress (pacemaker/progress.py) for an extension. Measured."""
+    """An extension needs progress (pacemaker/progress.py) in at least one of this many last loops. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """The number of loops that only look at things nobody asked about before the model gets a hint. After as many looks
-    without news, no more loops are earned."""
+    """The number of loops on things that nobody asked about, after which the model gets a hint. After the same number
+    of looks without news, no more loops are earned."""
     wandering: int = Field(default=29, ge=1)
-    """The number of such loops after which the user is asked. Measured: with 24, one more of 324 successful runs is
-    asked."""
+    """The number of loops on such things, after which the user is asked. Measured: with 24, the user is asked in one
+    more of 324 successful runs."""
     ceiling: int = Field(default=120, ge=1)
     """Loops after which every turn and every step of a plan asks the user, unless `highest` is higher."""
     agents_ceiling: int = Field(default=360, ge=0)
@@ -64,7 +64,7 @@ class LimitSettings(BaseModel):
 
 
 class Threshold(BaseModel):
-    """The number of times before a replan, and before a Duck Call."""
+    """How often something happens before it leads to a replan, and before it leads to a Duck Call."""
 
     model_config = FROZEN
 
@@ -102,12 +102,13 @@ class VitalsSettings(WithThresholds):
     error_focus: float = 0.05
     success_stamina: float = 0.02
     loop_stamina: float = 0.004
-    """Cost of a loop. Only rest or a completed step restores it. Measured: long successful runs stay above 0.3."""
+    """The stamina that a loop costs. Only rest or a completed step restores it. Measured: long successful runs stay
+    above 0.3."""
 
     stale_focus: float = 0.14
     new_focus: float = 0.10
-    """Gain of focus. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs, and below 0.5 before a
-    Duck Call."""
+    """The focus that a step with news gains. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs,
+    and below 0.5 before a Duck Call."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
     """Share of the distance by which one self-reported confidence moves mood towards it."""
@@ -132,7 +133,7 @@ class VitalsSettings(WithThresholds):
     stamina_worn: float = 0.5
     """The stamina below which the status bar shows a worn face."""
     focus_beats: int = Field(default=2, ge=1)
-    """The number of beats with lost focus after which the user is asked; before that, the model plans anew."""
+    """The number of loops begun with lost focus after which the user is asked; before that, the model plans anew."""
 
     recovered: float = 0.9
     rested: float = 0.7
@@ -142,7 +143,7 @@ class VitalsSettings(WithThresholds):
 
 
 class DetectorSettings(WithThresholds):
-    """Thresholds for what counts as going in circles. Measured."""
+    """Thresholds above which repetitions count as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
     """How many repetitions of a call, an error, a round of steps, talk, or an edit of own text lead to a replan, and
@@ -153,8 +154,8 @@ class DetectorSettings(WithThresholds):
 
     stream_repeats: int = Field(default=6, ge=2)
     stream_longest: int = Field(default=600, ge=20)
-    """Characters of the longest passage that is looked for; a reply is stopped when it comes `stream_repeats` times
-    in a row."""
+    """Characters of the longest passage that is looked for; a reply is stopped when a passage comes `stream_repeats`
+    times in a row."""
 
 
 class PacemakerSettings(BaseModel):
@@ -166,6 +167,6 @@ class PacemakerSettings(BaseModel):
     vitals: VitalsSettings = Field(default_factory=VitalsSettings.model_construct)
     detectors: DetectorSettings = Field(default_factory=DetectorSettings.model_construct)
     window: int = Field(default=40, ge=20)
-    """Steps that are kept for the detectors."""
+    """The number of last steps that the detectors look at."""
     memory: int = Field(default=4000, ge=100)
-    """Signatures that are kept to tell new results from old ones."""
+    """The number of signatures that are kept to tell new results from old ones."""

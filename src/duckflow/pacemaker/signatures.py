@@ -1,9 +1,9 @@
 """Recognises what the Pacemaker has seen before.
 
-Two texts that differ only in times, addresses or temporary paths have the same signature. It is computed from a sample
-of the text, so that a step costs microseconds however long its result is. Signatures are valid within one process only;
-after a resume they are computed again from the journal. Texts, files and programs that the model itself has made in a
-turn are remembered, too: seeing them again is no progress.
+Two texts that differ only in times, addresses or temporary paths have the same signature. A signature is computed from
+a sample of the text, so that a step costs microseconds however long its result is. Signatures are valid within one
+process only; after a resume they are computed again from the journal. Texts, files and programs that the model itself
+has made in a turn are remembered, too: seeing them again is no progress.
 """
 
 import json
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import contains, joined
+from duckflow.i18n.words import contains, joined
 from duckflow.state.action import Action, ActionResult, StepKind, succeeded
 
 HEAD, TAIL = 1500, 500
@@ -24,6 +24,7 @@ CLOCK = (
     r"(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
 )
 ADDRESS = r"0x[0-9a-fA-F]{4,}"
+COMMIT_NAME = r"\b[0-9a-f]{7,40}\b"
 TEMPORARY = (
     r"(?<=/tmp/)(?:tmp[._]?\w{6,12}|pytest-of-[^/\s]+/pytest-[0-9]+|[\w.-]*[0-9]{4,}[\w.-]*)|/var/folders/[^\s'\"]+"
 )
@@ -50,12 +51,13 @@ def strip_changing(text: str) -> str:
 
 
 def plain_line(line: str) -> str:
-    """Returns a line of output without the parts that may change by themselves, including numbers."""
-    return re.sub(NUMBER, "#", strip_changing(line)).strip()
+    """Returns a line of output without the parts that may change by themselves, including numbers and names of
+    commits."""
+    return re.sub(rf"{COMMIT_NAME}|{NUMBER}", "#", strip_changing(line)).strip()
 
 
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
-    """Returns a signature of a call that does not depend on the order of arguments. Long texts are not stripped."""
+    """Returns a signature of a call that does not depend on the order of arguments. Long texts count unchanged."""
     text = canonical(args)
     return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
@@ -79,7 +81,7 @@ def without_echo(text: str, args: Mapping[str, Any] | str) -> str:
 
 
 def result_signature(text: str, *, printed: bool) -> int:
-    """Returns a signature of a result. Only printed output is stripped; the text of a file is compared as it is."""
+    """Returns a signature of a result. Parts that change by themselves are removed, but only from printed output."""
     text = take_sample(text.strip())
     return hash(strip_changing(text) if printed else text)
 
@@ -107,7 +109,7 @@ def never_ran(text: str) -> bool:
 
 
 def failures_in(text: str) -> int | None:
-    """Returns the number of failures that the output itself states, in the last line that does."""
+    """Returns the number of failures that the output itself states, in the last line that states one."""
     failures = re.compile(rf"(?i){joined('output.failures', text)}")
     counts = failures.findall(text[-HEAD:]) or failures.findall(text[:HEAD])
     return int(next(filter(None, counts[-1]))) if counts else None
@@ -133,7 +135,7 @@ class LoopStep(NamedTuple):
     text: str = ""
     tokens: int = 0
     changed: tuple[str, ...] = ()
-    """The files it changed."""
+    """The files that the action changed."""
     error: str = ""
     """The kind of error, where the tool states it."""
     about: str = ""
@@ -141,15 +143,21 @@ class LoopStep(NamedTuple):
     language: str = DEFAULT_LANGUAGE
     """The user's language."""
     tests: int = 0
-    """Number of tests that ran, where a run of tests states it."""
+    """The number of tests that ran, if the step ran tests and they state it."""
     waits: bool = False
-    """A command runs in the background, so looking again is waiting and not going in circles."""
+    """True if a command runs in the background, so that looking again is waiting and not going in circles."""
 
     @property
     def subject(self) -> str:
         """The argument that says most about the call: the one that the tool names, else the first."""
         first = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
         return self.about or first
+
+
+def change_signature(step: LoopStep) -> int:
+    """Returns a signature of a command that has changed files: of its call and its output, without names of commits."""
+    output = re.sub(COMMIT_NAME, "#", step.result)
+    return hash((call_signature(step.name, step.args), result_signature(output, printed=True)))
 
 
 def user_spoke(text: str = "", about: str = "", language: str = DEFAULT_LANGUAGE) -> LoopStep:
@@ -184,7 +192,7 @@ def step_of(action: Action, result: ActionResult, tokens: int = 0) -> LoopStep:
 
 
 def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:
-    """Returns the texts that an edit replaces, as far as its arguments show them."""
+    """Returns the texts that an edit replaces, if its arguments show them."""
     if isinstance(args, str):
         return []
     edits: Any = args.get("edits") or [args]
@@ -204,23 +212,25 @@ NEXT_COMMAND = r"&&|\|\||[;\n]|(?<![<>])&(?!>)"
 ONE_COMMAND = rf"(?s)(?:{SHELL_QUOTED}|(?!{NEXT_COMMAND}).)+"
 BEFORE_COMMAND = r"^(?:[\s({!]+|(?:do|then|else|time|sudo|nohup|exec|env|command)\s+|timeout\s+\S+\s+|\w+=\S*\s+)+"
 SCRATCH = r"(?<![\w.-])/(?:tmp|var/tmp|dev/shm)/[\w./-]*\w"
-"""A path outside the work folder where a command can write. Steps do not list such files as changed."""
+"""Matches a path outside the work folder where a command can write. Steps do not list such files as changed."""
 FILE_WORD = r"(?<![\w./-])[\w.-]*[\w-][./][\w./-]*\w"
 INTERPRETER = r"(?:python|pypy|node|deno|bun|ruby|perl|php|lua|julia|sh|bash|zsh|dash|ksh)[\d.]*"
 INLINE = frozenset(("-c", "-e", "-E", "-r", "-p", "-", "eval", "--eval", "--print"))
 SAYING = frozenset(("echo", "printf", "seq", "yes", "date", "uuidgen", "shuf", "mktemp"))
 """Programs that print their arguments, the time, or random values."""
+HISTORIES = frozenset(("git", "hg", "jj", "svn"))
+"""Programs that put other versions of files in place."""
 QUIET_ERRORS = r"[0-9&]>+ ?(?:&[0-9]|/dev/null)"
 CHANCE = r"/dev/u?random|\brand\b|\$S?RANDOM\b"
 QUIET = frozenset((
     "cd", "export", "set", "source", ".", "true", "false", ":", "exit", "test", "[", "[[", "sleep", "wait", "mkdir",
     "touch", "rm", "chmod", "for", "while", "until", "if", "fi", "done", "unset", "local", "ulimit", "trap", "kill",
 ))  # fmt: skip
-"""Programs whose output tells nothing about the project."""
+"""Programs whose output says nothing new about the project."""
 
 
 def command_of(step: LoopStep) -> str:
-    """Returns the command that a step has run, or nothing."""
+    """Returns the command that a step has run, or an empty text."""
     if isinstance(step.args, str):
         return step.args if step.kind in ("run", "edit") and not step.args.startswith("{") else ""
     if "path" in step.args:
@@ -229,7 +239,7 @@ def command_of(step: LoopStep) -> str:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Yields all texts in the arguments."""
+    """Yields all texts in the arguments of a call, also in lists and tables."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
@@ -311,6 +321,11 @@ class OwnWork:
         )
         return runs_foreign and ">" not in re.sub(QUIET_ERRORS, "", command) and not self.names_own(command)
 
+    def brings_version(self, command: str) -> bool:
+        """Says whether a command puts another version of files in place, as a bisection does."""
+        programs = (part.split()[0] for kind, part in self._parts(command) if kind == "foreign")
+        return not HISTORIES.isdisjoint(programs) and self.brings_others(command)
+
     def _kinds(self, command: str) -> Iterator[str]:
         return (kind for kind, _ in self._parts(command))
 
@@ -337,7 +352,7 @@ class OwnWork:
 
 
 def phrases(words: list[str], length: int) -> list[int]:
-    """Returns signatures of all runs of `length` words."""
+    """Returns a signature of each run of `length` neighbouring words."""
     return [hash(tuple(words[start : start + length])) for start in range(len(words) - length + 1)] if words else []
 
 

@@ -9,9 +9,8 @@ from typing import Literal, NamedTuple
 
 from duckflow.pacemaker.ledger import LedgerEntry
 from duckflow.pacemaker.settings import VitalsSettings
-from duckflow.state.data import clamp
-from duckflow.state.phrase import Phrase, say
-from duckflow.state.vitals import Vitals, VitalsChange
+from duckflow.state.data import Phrase, clamp, say
+from duckflow.state.phase import Vitals, VitalsChange
 
 Vital = Literal["mood", "focus", "stamina"]
 
@@ -20,9 +19,10 @@ class Signal(StrEnum):
     """Events that move the vitals, besides the steps themselves."""
 
     CONFIDENCE = "confidence"
-    """The model stated its confidence, which is passed as the value."""
+    """The model stated its confidence, a number that is passed with the signal."""
     REFUSED = "refused"
     APPROVED = "approved"
+    """The user said yes. If a value is passed, mood rises at least to it."""
     CHECK_FAILED = "check_failed"
     """One of the Decision's two checks said no, or a review found something wrong."""
     CHECK_PASSED = "check_passed"
@@ -32,14 +32,14 @@ class Signal(StrEnum):
     OVERFULL = "overfull"
     """The context had to be pruned."""
     TURNAROUND = "turnaround"
-    """The user changed the direction sharply."""
+    """The user changed the direction of the work sharply."""
     REST = "rest"
     """A new turn begins."""
 
 
 @dataclass(slots=True)
 class VitalsMove:
-    """The total by which a cause has moved a vital, how often, and the last step that did."""
+    """The total by which a cause has moved a vital, how often it did so, and the last step that did."""
 
     delta: float = 0.0
     times: int = 0
@@ -85,7 +85,7 @@ class VitalsMeter:
             self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
         if entry.confirmed or entry.waits or entry.step.kind == "talk":
             return
-        if not entry.new:
+        if not entry.new and not entry.gained.kind:
             self._move("focus", -s.stale_focus, "repeated" if entry.repeated else "nothing_new", entry)
         elif entry.reads_again:
             self._move("focus", -s.error_focus, "nothing_new", entry)
@@ -100,7 +100,7 @@ class VitalsMeter:
             case Signal.REFUSED:
                 self._move("mood", -s.refused_mood, signal)
             case Signal.APPROVED:
-                self._move("mood", s.approved_mood, signal)
+                self._move("mood", max(s.approved_mood, value - self.mood), signal)
             case Signal.CHECK_FAILED:
                 self._move("mood", -s.check_failed_mood, signal)
             case Signal.CHECK_PASSED:
@@ -228,7 +228,8 @@ def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], set
 
 
 def _level(value: float, **least: float) -> str:
-    """Returns the first level whose least value is reached; below all of them, the next worse level."""
+    """Returns the name of the first level whose least value is reached. Below all levels the name is `lost` if one of
+    them is called `low`, else `low`."""
     return next(
         (level for level, lower_bound in least.items() if value >= lower_bound), "lost" if "low" in least else "low"
     )
@@ -236,5 +237,5 @@ def _level(value: float, **least: float) -> str:
 
 @lru_cache(maxsize=8)
 def draw_bars(values: tuple[float, ...]) -> str:
-    """Draws values as bars. It is cached, because every event asks for them and only a beat changes them."""
+    """Draws values as bars. It is cached, as every event asks for them and only a new loop changes them."""
     return "".join(BARS[min(len(BARS) - 1, int(value * len(BARS)))] for value in values)

@@ -1,4 +1,4 @@
-"""Short prompts for small models: they take every name they read for a part of the request."""
+"""Short prompts for small models, which take every name that they read for a part of the request."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
@@ -18,7 +18,7 @@ REQUEST = 500
 
 
 class CompactLayers(Layers):
-    """Layers that tell nothing of the project, and of the work only the request and what is done."""
+    """Layers that leave out the project, and of the work show only the request and the results so far."""
 
     base_template = "base_compact"
     main_template = "main_compact"
@@ -41,8 +41,8 @@ class CompactLayers(Layers):
 def plain_body(
     language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
 ) -> tuple[PromptMessage, ...]:
-    """Makes the request for a file's text: what was read, the file as it is, the wish, and nothing else. Measured, a
-    small model writes better code without the conversation and with as little else as possible."""
+    """Makes the request for a file's text: only the files that were read, the file as it is, and the user's request. In
+    measurements, a small model wrote better code without the conversation."""
     text = render(
         language,
         "body_plain",
@@ -58,14 +58,14 @@ def plain_body(
 
 
 def plain_request(language: str, text: str) -> tuple[PromptMessage, ...]:
-    """Makes a request that is answered in plain text: one sentence about who the model is, and the wish."""
+    """Makes a request that is answered in plain text: one sentence that tells the model its role, and this text."""
     return PromptMessage("system", render(language, "base_plain").strip()), PromptMessage("user", text.strip())
 
 
 def material(history: Iterable[Message], without: str) -> list[str]:
-    """Returns the files read lately, the newest version of each, in the order of the conversation, as far as there is
-    room."""
-    characters_left, parts, seen_names = MATERIAL_LENGTH, list[str](), {without}
+    """Returns the files that were read last, the newest version of each, in the order of the conversation, as far as
+    there is room."""
+    characters_left, quotations, seen_names = MATERIAL_LENGTH, list[str](), {without}
     read_messages = [
         message
         for message in history
@@ -78,12 +78,12 @@ def material(history: Iterable[Message], without: str) -> list[str]:
             continue
         seen_names.add(name)
         characters_left -= len(text)
-        parts.insert(0, f"{name}:\n{fenced(text)}")
-    return parts
+        quotations.insert(0, f"{name}:\n{fenced(text)}")
+    return quotations
 
 
 def last_outcome(history: Sequence[Message]) -> str:
-    """Returns the output of the last command, if nothing was written after it."""
+    """Returns the output of the last command; empty if a file was written after it."""
     last_message = next(
         (message for message in reversed(history) if message.operation in (RUN_COMMAND, WRITE_FILE)), None
     )
@@ -95,6 +95,6 @@ def is_code(path: str) -> bool:
 
 
 def fenced(text: str) -> str:
-    """Puts the text between fences longer than any in it."""
+    """Puts the text between fences that are longer than any fence in the text."""
     fence = next((candidate for candidate in FENCES if candidate not in text), "``````")
     return f"{fence}\n{text.rstrip()}\n{fence}"

@@ -1,13 +1,14 @@
-"""Compiles requests: stable text first, volatile text last."""
+"""Compiles requests: text that stays the same comes first, text that changes comes last."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from duckflow.events.views import ContextPart
 from duckflow.forms.calls import renamed, timely
 from duckflow.forms.form import Form
 from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
-from duckflow.prompts.layers import Count, Layer, Layers, alternate, plan_line, without_pictures
+from duckflow.prompts.layers import Count, Layers, alternate, plan_line, without_pictures
 from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, RECALL, Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, last_request
@@ -17,7 +18,8 @@ REQUEST_LENGTH = 2000
 
 
 class Moment(NamedTuple):
-    """The facts about this loop that a prompt needs: the form, the model, its limit, notes and evidence."""
+    """The facts that the prompt of one loop (one call of the model) needs: the form of the reply, the model, its limit,
+    notes and evidence."""
 
     form: Form
     profile: ModelProfile = ANY_MODEL
@@ -28,8 +30,8 @@ class Moment(NamedTuple):
 
 
 class BodyMoment(NamedTuple):
-    """The facts for a request for a text: the model, what the file holds now, and the request where it is not the
-    user's last message."""
+    """The facts for a request for a file's text: the model, the present content of the file, and the request if it is
+    not the user's last message."""
 
     form: Form
     profile: ModelProfile = ANY_MODEL
@@ -46,11 +48,11 @@ class Compiler:
         self._compact = CompactLayers(layers.surroundings, layers.settings, layers.count)
 
     def narrowed(self, keep: Callable[[Operation], bool], adds: Sequence[Operation] = ()) -> "Compiler":
-        """Makes a compiler for an agent that has only some operations, and maybe some that others are not told of."""
+        """Makes a compiler for an agent that has only some operations, and maybe additional ones of its own."""
         return Compiler(lambda: [*(operation for operation in self.operations() if keep(operation)), *adds], self._full)
 
     def offered(self, state: AgentState, form: Form) -> tuple[Operation, ...]:
-        """Returns the operations that a model may use now, as it is told of them."""
+        """Returns the operations that the model is told of now, which depends on the form of its replies."""
         return form.offered(self.operations(), state)
 
     def main(self, state: AgentState, history: Iterable[Message], moment: Moment) -> tuple[PromptMessage, ...]:
@@ -65,7 +67,8 @@ class Compiler:
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
-        """Makes the request for the raw text that an action needs: on the same cached prefix, or all by itself."""
+        """Makes the request for the raw text that an action needs: on the same cached prefix, or without the
+        conversation."""
         path, request = str(action.args.get("path", "")), moment.request or last_request(history)[:REQUEST_LENGTH]
         layers, reasoning = self._layers(moment.profile), action.reasoning
         if kind == "content" and (
@@ -80,8 +83,8 @@ class Compiler:
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
     ) -> tuple[PromptMessage, ...]:
-        """Makes a specialised request: who the model is, the project, and one procedure. Its `material`, if any, stands
-        before it, uncut. `failures` are replies that could not be used, each with the reason."""
+        """Makes a specialised request: the model's role, the project, and one procedure. The value `material`, if any,
+        stands uncut before the procedure. `failures` are replies that could not be used, each with the reason."""
         layers = self._full
         known_texts = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
@@ -100,21 +103,22 @@ class Compiler:
         return PromptMessage("assistant", reply or "…"), PromptMessage("user", correction_text)
 
     def summary(self, state: AgentState, material: str) -> tuple[PromptMessage, ...]:
-        """Makes the request for a summary of what left the context."""
+        """Makes the request for a summary of the messages that left the context."""
         conversation = quoted(state.language, "conversation", material)
         instruction = render(state.language, "summary", material=conversation)
         return PromptMessage("system", self._full.base(state)), PromptMessage("user", instruction)
 
     def go_on(self, language: str, text: str) -> tuple[PromptMessage, PromptMessage]:
-        """Returns a body that was cut off, and the wish to continue it."""
+        """Returns two messages: a body (the text of a file) that was cut off, and the request to continue it."""
         return PromptMessage("assistant", text), PromptMessage("user", render(language, "continue_body"))
 
     def mend(self, language: str, text: str, path: str, fault: str) -> tuple[PromptMessage, PromptMessage]:
-        """Returns a body with a mistake that can be seen without running it, and the wish to mend it."""
+        """Returns two messages: a body (the text of a file) with a mistake that is visible without running it, and the
+        request to mend it."""
         instruction = render(language, "mend_body", path=path, fault=fault)
         return PromptMessage("assistant", text), PromptMessage("user", instruction)
 
-    def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[Layer, ...]:
+    def weighed(self, state: AgentState, history: Sequence[Message], moment: Moment) -> tuple[ContextPart, ...]:
         """Returns the parts of the next request with their tokens."""
         layers, language, form = self._layers(moment.profile), state.language, moment.form
         count, settings = layers.count, layers.settings
@@ -126,13 +130,13 @@ class Compiler:
         instructions = form.instructions(language, ())
         skills = self._skills(state, moment.profile, form)
         return (
-            Layer("base", count(base_text), settings.base_tokens),
-            Layer("main", count(instructions) + count(volatile_texts["main"]), settings.main_tokens),
-            Layer("specialized", _tokens(count, volatile_texts["procedure"]), settings.specialized_tokens),
-            Layer("operations", count(form.listed(operations, language))),
-            Layer("rules", _tokens(count, *rules)),
-            *((Layer("skills", count(skills)),) if skills else ()),
-            Layer("conversation", _tokens(count, *(message.whole for message in spoken_messages)) + pictures),
+            ContextPart("base", count(base_text), settings.base_tokens),
+            ContextPart("main", count(instructions) + count(volatile_texts["main"]), settings.main_tokens),
+            ContextPart("specialized", _tokens(count, volatile_texts["procedure"]), settings.specialized_tokens),
+            ContextPart("operations", count(form.listed(operations, language))),
+            ContextPart("rules", _tokens(count, *rules)),
+            *((ContextPart("skills", count(skills)),) if skills else ()),
+            ContextPart("conversation", _tokens(count, *(message.whole for message in spoken_messages)) + pictures),
         )
 
     def _layers(self, profile: ModelProfile) -> Layers:
@@ -156,8 +160,8 @@ class Compiler:
         between sessions."""
         layers = self._layers(profile)
         answer_instructions = form.instructions(state.language, form.told_first(offered))
-        parts = (layers.base(state), answer_instructions, layers.session(state), self._skills(state, profile, form))
-        return PromptMessage("system", "\n\n".join(filter(None, parts)))
+        texts = (layers.base(state), answer_instructions, layers.session(state), self._skills(state, profile, form))
+        return PromptMessage("system", "\n\n".join(filter(None, texts)))
 
     def _skills(self, state: AgentState, profile: ModelProfile, form: Form) -> str:
         return self._layers(profile).skills(state.language, profile.window, form.name(READ_SKILL))
@@ -165,7 +169,8 @@ class Compiler:
     def _volatile(
         self, state: AgentState, history: Sequence[Message], moment: Moment, operations: Sequence[Operation]
     ) -> dict[str, str]:
-        """Returns the parts that change from call to call: nearer rules, operations of the plan, procedure, state."""
+        """Returns the parts that change from call to call: the rules of nearer folders, operations of the plan,
+        procedure, state."""
         layers, form = self._layers(moment.profile), moment.form
         first_operations = form.told_first(operations)
         plan_operation = next(

@@ -7,29 +7,29 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from duckflow.forms.form import GIVEN_BY_USER
-from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
+from duckflow.i18n.words import facts_of
 from duckflow.prompts.settings import PromptSettings
-from duckflow.state.agent import A_WHILE, AgentState, kind_of_ref
+from duckflow.state.agent import A_WHILE, ENDED, AgentState, Job, kind_of_ref
 from duckflow.state.data import shorten
-from duckflow.state.job import ENDED, Job
 from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.phase import Phase
 from duckflow.state.progress import progress
 
 
 class NearRules(NamedTuple):
-    """An AGENTS.md in a folder below the work folder. It holds for the files beside and beneath it."""
+    """An AGENTS.md in a folder below the work folder. It holds for the files in that folder and below."""
 
     folder: str
     text: str
 
 
 class Surroundings(Protocol):
-    """The project. Unknown things are empty texts, and nothing is looked up before it is asked for."""
+    """The project around a conversation. An unknown fact is an empty text, and no fact is looked up before it is asked
+    for."""
 
     def rules(self) -> str:
-        """Returns AGENTS.md of the work folder."""
+        """Returns the text of AGENTS.md in the work folder."""
         ...
 
     def rules_near(self, paths: Sequence[str]) -> list[NearRules]:
@@ -37,15 +37,15 @@ class Surroundings(Protocol):
         ...
 
     def facts(self) -> str:
-        """Returns languages and layout. They stay the same for a session."""
+        """Returns the project's languages and layout. The text stays the same for a session."""
         ...
 
     def known(self) -> str:
-        """Returns what is known from earlier sessions. It stays the same for a session."""
+        """Returns the knowledge from earlier sessions. The text stays the same for a session."""
         ...
 
     def lessons(self) -> str:
-        """Returns lessons learned in this project that bear on the present request."""
+        """Returns lessons learned in this project that concern the present request."""
         ...
 
     def tests(self) -> str:
@@ -53,21 +53,21 @@ class Surroundings(Protocol):
         ...
 
     def skills(self, room: int, /) -> list[tuple[str, str]]:
-        """Returns names of skills with their purpose, in about so many characters. They stay the same for a session."""
+        """Returns names of skills with their purpose, in about `room` characters. They stay the same for a session."""
         ...
 
     def limits(self, language: str, /) -> str:
-        """Says in one line what commands can reach and what the user is asked about. It stays the same until the mode
-        changes."""
+        """Returns one line that says what commands can reach and when the user is asked. It stays the same until the
+        mode changes."""
         ...
 
     def branch(self) -> str:
-        """Returns the git branch, and what git is in the middle of."""
+        """Returns the git branch, and the git operation (such as a merge) that is under way."""
         ...
 
 
 def last_update(history: Sequence[Message], turn: int) -> str:
-    """Returns the time of the last message before this turn, if that is a while ago."""
+    """Returns the time of the last message before this turn, if that is long ago."""
     time_before = next((message.at for message in reversed(history) if message.turn < turn and message.at), 0.0)
     turn_time = next((message.at for message in history if message.turn == turn and message.at), time_before)
     return (
@@ -78,13 +78,13 @@ def last_update(history: Sequence[Message], turn: int) -> str:
 
 
 def done_so_far(history: Sequence[Message], turn: int) -> str:
-    """Returns the results of a turn, each in one short line."""
+    """Returns the results of the actions in a turn, each in one short line."""
     results = (message for message in history if message.role == "tool" and message.turn == turn)
     return "; ".join(gist(result) for result in results if not result.operation.startswith(GIVEN_BY_USER))
 
 
 def gist(message: Message) -> str:
-    """Returns a result in one short line. Its text stands in quotes that it cannot close."""
+    """Returns a result in one short line. Its text is quoted as in JSON, so nothing in it can end the quotation."""
     first_line = shorten(message.text.partition("\n")[0], 100)
     return f"{one_line(message.operation)}: {json.dumps(first_line, ensure_ascii=False)}"
 
@@ -100,7 +100,7 @@ def without_pictures(message: PromptMessage, language: str, key: str, left_out: 
 
 
 def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
-    """Joins neighbours of the same role: endpoints want user and assistant to take turns."""
+    """Joins neighbouring messages of the same role, because endpoints want user and assistant to take turns."""
     joined_messages: list[PromptMessage] = []
     for message in messages:
         if (
@@ -151,7 +151,7 @@ def job_line(state: AgentState, job: Job) -> str:
 
 
 def record_line(state: AgentState, most: int, exists: Callable[[str], bool]) -> str:
-    """Says in one line what is on record since the last change."""
+    """Returns one line with the recorded evidence, and the latest changed files: which still exist, which are gone."""
     files, language = state.files_changed[-most:], state.language
     present_files = [path for path in files if exists(path)]
     missing_files = [path for path in files if path not in present_files]
@@ -172,13 +172,13 @@ CUTTING_ORDER = (*EVIDENCE, *SUMMARIES, "open_questions", "plan_brief", "why_now
 user's request, the rules and the goal are never cut."""
 WORTH_KEEPING = 8
 ROUNDING = 2
-"""A text counted by itself and as a part of another may differ by this many tokens."""
+"""The number of tokens by which the count of a text by itself may differ from its count as a part of another text."""
 
 
 def fitted(
     values: Mapping[str, str], budget: int, written: Callable[[Mapping[str, str]], str], count: Count
 ) -> dict[str, str]:
-    """Returns the values shortened until the layer, as `written` from them, is within its budget."""
+    """Returns the values shortened until the layer that `written` makes of them is within its budget."""
     cut_values = dict(values)
     for name in CUTTING_ORDER:
         if not cut_values.get(name):
@@ -193,7 +193,7 @@ def fitted(
 
 
 def shorter(text: str, tokens: int, count: Count) -> str:
-    """Returns the first lines of a text, or the beginning of its only one; nothing if hardly anything would be left."""
+    """Returns the first lines of a text, or the beginning of its only line; empty if hardly anything would be left."""
     if tokens < WORTH_KEEPING:
         return ""
     lines = text.split("\n")
@@ -205,22 +205,14 @@ def shorter(text: str, tokens: int, count: Count) -> str:
 
 
 CHARACTERS = 5
-"""Characters per token, set higher than they are, so that the room is used."""
+"""Characters per token. The figure is higher than the real one, so that all room is used."""
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
 OUTSIDE = ("results", "failed", "files", "files_changed")
-"""The values of procedures that others may have written: results, and names of files."""
-
-
-class Layer(NamedTuple):
-    """A part of a request. Its budget is 0 if it has none of its own."""
-
-    name: str
-    tokens: int
-    budget: int = 0
+"""The values in procedures whose texts others may have written: results, and names of files."""
 
 
 class Layers:
-    """Writes each layer from the state."""
+    """Writes the text of each layer of a prompt from the state."""
 
     base_template = "base"
     main_template = "main"
@@ -231,11 +223,12 @@ class Layers:
         self.count = count
 
     def base(self, state: AgentState) -> str:
-        """Says who the model is. It is the same in every session, so that a cache can keep it between sessions."""
+        """Returns the text that tells the model its role. The text is the same in every session, so that a cache can
+        keep it."""
         return render(state.language, self.base_template, language_name=facts_of(state.language).name)
 
     def session(self, state: AgentState) -> str:
-        """Returns the rest of Base: the folder, and what is known about it."""
+        """Returns the second part of the layer Base: the folder, and the facts about it."""
         base_text = self.base(state)
         values = {"folder": one_line(state.folder), "agents_md": "", **self.known(state)}
 
@@ -247,7 +240,7 @@ class Layers:
         return written({**cut, "agents_md": self.rules(state.language)})
 
     def known(self, state: AgentState) -> dict[str, str]:
-        """Returns what is known of the project and the session."""
+        """Returns the facts about the project and the session."""
         surroundings = self.surroundings
         limits = surroundings.limits(state.language)
         return {
@@ -266,8 +259,8 @@ class Layers:
         return render(language, "rules", source="AGENTS.md", mark=mark_for(text), text=text) if text else ""
 
     def skills(self, language: str, window: int, tool: str) -> str:
-        """Returns the list of skills, within a small share of the window; nothing if there are none. `tool` reads
-        them."""
+        """Returns the list of skills, within a small share of the window; empty if there are none. `tool` names the
+        tool that reads skills."""
         budget = int(window * self.settings.skills_share)
         characters = budget * CHARACTERS
         while skills := self.surroundings.skills(characters):
@@ -282,7 +275,7 @@ class Layers:
         return "\n\n".join(_near(rules, state.language) for rules in nearby_rules)
 
     def main(self, state: AgentState, values: Mapping[str, str], instructions: str) -> str:
-        """Returns the working memory: the state, within the budget that it shares with the instructions."""
+        """Returns the working memory: the state, within the budget that the state shares with the instructions."""
         budget = self.settings.main_tokens - self.count(instructions)
 
         def written(cut: Mapping[str, str]) -> str:
@@ -293,9 +286,10 @@ class Layers:
     def values(
         self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns the values of Main: those of every prompt (`shared`), the state, and those `about` this request."""
+        """Returns the values of the layer Main: those of every prompt (`shared`), the state, and those `about` this
+        request."""
         five_facts = state.five
-        # A goal that is only the beginning of the request adds nothing to it.
+        # A goal that only repeats the beginning of the request adds nothing.
         repeats_goal = " ".join(last_request(history).split()).startswith(five_facts.goal.rstrip("… "))
         refs = [ref for ref in state.context_refs if kind_of_ref(ref)]
         return {
@@ -321,7 +315,7 @@ class Layers:
     def body(
         self, language: str, path: str, current: str, request: str, why: str, history: Sequence[Message]
     ) -> tuple[PromptMessage, ...] | None:
-        """Returns a whole request for a file's text if it is made without the conversation; nothing here."""
+        """Returns a whole request for a file's text if it is made without the conversation; here always None."""
         return None
 
     def procedure(self, state: AgentState, propose: str) -> str:
@@ -339,7 +333,7 @@ class Layers:
         return self.specialized(state.language, name, values)
 
     def specialized(self, language: str, name: str, values: Mapping[str, str]) -> str:
-        """Returns a procedure with its material, within its budget."""
+        """Returns a procedure with its material, cut to its budget of tokens."""
 
         def written(cut: Mapping[str, str]) -> str:
             lines = {part: text if part not in OUTSIDE else one_line(text) for part, text in cut.items()}
@@ -351,7 +345,8 @@ class Layers:
 
 
 def _marked(values: Mapping[str, str], language: str) -> dict[str, str]:
-    """Puts texts from elsewhere or from earlier between marks. This comes after cutting, so that no mark is lost."""
+    """Puts texts from earlier sessions, and lessons, between marks. This comes after cutting, so that no mark is
+    lost."""
     marked_values = {
         name: quoted(language, "memory", values[name]) for name in ("known", "evidence") if values.get(name)
     }
