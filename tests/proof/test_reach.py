@@ -20,6 +20,10 @@ NEW = "def export_csv(rows):\n    return export_csv\n"
         (NEW.replace("export_csv", "_export"), {}, ()),
         ("class Exporter:\n    def write_all(self):\n        pass\n", {"cli.py": "Exporter()"}, ("write_all",)),
         ("class Exporter(Base):\n    def write_all(self):\n        pass\n", {"cli.py": "Exporter()"}, ()),
+        ("class Exporter:\n    @property\n    def rows_left(self):\n        return 1\n", {"cli.py": "Exporter()"}, ()),
+        (NEW, {".coveragerc": "plugins =\n    export\n"}, ()),
+        (NEW, {".coveragerc": "plugins =\n    export\n", "cli.py": "import export"}, ("export_csv",)),
+        (NEW, {"notes.md": "We export much."}, ("export_csv",)),
     ],
 )
 def test_only_names_without_a_mention_are_unreached(text: str, others: dict[str, str], found: tuple[str, ...]) -> None:
@@ -34,6 +38,23 @@ def test_nothing_is_said_where_names_without_a_mention_are_usual(older: int, tol
     text = before + "class NewLocale:\n    names = []\n"
     names = new_names([FileVersions("locales.py", before.encode(), text.encode())])
     assert unreached(names, {"locales.py": text}) == told
+
+
+@pytest.mark.parametrize(
+    ("base", "told"),
+    [
+        ("class Base:\n    kinds = []\n    def __init_subclass__(cls):\n        Base.kinds.append(cls)\n", ()),
+        ("class Base(metaclass=Kinds):\n    pass\n", ()),
+        ("class Base:\n    pass\n\n\ndef kinds():\n    return Base.__subclasses__()\n", ()),
+        ("class Base(metaclass=ABCMeta):\n    pass\n", ("CsvExporter",)),
+        ("class Base:\n    pass\n", ("CsvExporter",)),
+    ],
+)
+def test_a_class_that_its_base_may_know_is_reached(base: str, told: tuple[str, ...]) -> None:
+    text = "class CsvExporter(exporters.Exporter):\n    pass\n"
+    names = new_names([FileVersions("export.py", None, text.encode())])
+    others = {"exporters.py": "class Exporter(Base):\n    pass\n", "base.py": base}
+    assert unreached(names, {"export.py": text, **others}) == told
 
 
 def test_a_name_that_was_only_moved_is_not_new() -> None:

@@ -159,7 +159,7 @@ async def test_a_test_of_old_behaviour_is_no_proof_but_not_hollow(tmp_path: Path
     half = "\n\ndef half(x):\n    return x // 2\n"
     after = {"app.py": NEW + half, "test_app.py": source("assert half(4) == 2", "test_half")}
     proof = await tried(tmp_path, {"app.py": OLD + half}, after)
-    assert (proof.guarding, proof.hollow) == (("test_app.py::test_half",), ()), proof
+    assert (proof.verdict, proof.guarding, proof.hollow) == ("guards", ("test_app.py::test_half",), ()), proof
     after["test_app.py"] = source("kept = half(4)\n    assert half(4) == kept", "test_half")
     proof = await tried(tmp_path, {"app.py": OLD + half}, after)
     assert (proof.guarding, proof.hollow) == ((), ("test_app.py::test_half",)), proof
@@ -196,6 +196,44 @@ async def test_an_error_of_broken_code_is_noticed_only_by_a_test_that_asserts_so
     after = {"app.py": NEW + words, "test_app.py": source(body, "test_words")}
     proof = await tried(tmp_path, {"app.py": OLD + words}, after)
     assert getattr(proof, field) == ("test_app.py::test_words",), proof
+
+
+FIXTURE = "import pytest\nfrom app import *\n\n\n@pytest.fixture\ndef first():\n    return words('a')[0].upper()\n\n\n"
+SET_UP = """import unittest
+from app import *
+
+
+class TestWords(unittest.TestCase):
+    def setUp(self):
+        words("a b")[0].upper()
+
+    def test_words(self):
+        assert words is not None
+"""
+
+
+@pytest.mark.parametrize(
+    ("tests", "name", "loaded"),
+    [
+        (FIXTURE + "def test_words(first):\n    assert words is not None\n", "test_words", ""),
+        (SET_UP, "TestWords::test_words", ""),
+        (
+            "def test_words():\n    import app\n\n    assert app is not None\n",
+            "test_words",
+            "\n\nA = words('a')[0].upper()\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("old_words", [" = text.split()", " = text.nothing()"])
+async def test_an_error_in_what_a_test_only_needs_is_not_noticed_by_it(
+    tmp_path: Path, tests: str, name: str, loaded: str, old_words: str
+) -> None:
+    """What a fixture or an import needs breaks for a test that looks at nothing, too: that is neither red nor a
+    guard."""
+    words = "\n\ndef words(text):\n    parts = text.split()\n    return parts\n" + loaded
+    after = {"app.py": NEW + words, "test_app.py": tests}
+    proof = await tried(tmp_path, {"app.py": OLD + words.replace(" = text.split()", old_words)}, after)
+    assert (proof.red, proof.guarding) == ((), ()) and name in str(proof.hollow + proof.untold), proof
 
 
 def test_breaks_begin_with_what_a_test_ran_last_once_in_each_function() -> None:

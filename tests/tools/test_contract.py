@@ -12,7 +12,7 @@ from duckflow.i18n.words import Words
 from duckflow.llm.scripted import WINDOW, Line
 from duckflow.pacemaker.signatures import step_of
 from duckflow.state.action import Action, ActionResult, Effect, StepKind
-from duckflow.state.phrase import Phrase, tell
+from duckflow.state.data import Phrase, tell
 from duckflow.state.plan import Step, Task, TaskList, clash, touched
 from duckflow.state.question import Answer, FileImpact, Preview
 from duckflow.tools.tool import Args, Done, Tool

@@ -2,7 +2,7 @@
 
 import duckflow.state.action as names
 from duckflow.forms.calls import told
-from duckflow.i18n.language import languages
+from duckflow.i18n.words import languages
 from duckflow.tools.toolbox import PACKAGED, packaged_operations
 from tests.tools.offer import offer
 

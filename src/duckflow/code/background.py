@@ -1,5 +1,5 @@
-"""Work that takes processor time (making the map, and looking for uses) runs in a process of its own, at the lowest
-priority. A request is one JSON object on its standard input, the answer one on its output."""
+"""Work that takes processor time (making the map, and finding uses) runs in a separate process, at the lowest priority.
+A request is a JSON object on the process's standard input; the answer is a JSON object on its output."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from duckflow.safety.workspace import Workspace
 
 PROGRAM = ("-P", "-W", "ignore", "-m", "duckflow.code.background")
 HERE = 30
-"""Up to this many changed files are read in this process: starting another takes longer."""
+"""Up to this many changed files are read in this process, because starting another process takes longer."""
 EXTRA_SECONDS = 5.0
 FRESH_SECONDS = 10.0
 MAP_SECONDS = 120.0
@@ -39,12 +39,12 @@ class MappedFolder:
         self._looked = -FRESH_SECONDS
 
     def start(self) -> None:
-        """Begins to make the map, without waiting for it."""
+        """Begins to make the map, and does not wait for it."""
         if self._making is None or self._making.done():
             self._making = asyncio.create_task(self._asked({"do": "map"}, None))
 
     async def fresh(self, seconds: float) -> CodeMap | None:
-        """Returns the map as the folder is now; nothing if that takes longer."""
+        """Returns the map, brought up to date with the folder; None if that takes longer than `seconds`."""
         if self._making and not self._making.done():
             await asyncio.wait([self._making], timeout=seconds)
             if not self._making.done():
@@ -59,8 +59,8 @@ class MappedFolder:
         return self.map if self._making.done() else None
 
     def current(self) -> CodeMap:
-        """Returns the map as it is, for a thread that cannot wait. Every few seconds it is brought up to date
-        meanwhile."""
+        """Returns the map without waiting, for callers in another thread. Every few seconds a thread brings it up to
+        date."""
         if time.monotonic() - self._looked > FRESH_SECONDS:
             self._looked = time.monotonic()
             threading.Thread(target=self._refreshed, daemon=True).start()
@@ -76,7 +76,7 @@ class MappedFolder:
         return {"folder": str(folder.root), "private": [*map(str, folder.private)], "map": str(self._path)}
 
     async def uses(self, target: Symbol, seconds: float) -> Uses:
-        """Returns the uses of one definition, in a map that is up to date."""
+        """Returns the uses of one definition. The map must be up to date."""
         request = {"do": "uses", "target": list(target), "seconds": seconds}
         answer = await self._asked(request, seconds + EXTRA_SECONDS)
         if not isinstance(answer, dict):
@@ -91,7 +91,7 @@ class MappedFolder:
         self.map.close()
 
     async def _asked(self, request: dict[str, Any], seconds: float | None) -> Any:
-        """Sends a request to a process of its own, and returns the answer; nothing if it failed or took too long."""
+        """Sends a request to a new process, and returns the answer; None if it failed or took too long."""
         stdout = bytearray()
         try:
             launch = Launch((sys.executable, *PROGRAM), self.map.workspace.root, os.environ)
@@ -112,6 +112,6 @@ def carry_out(request: dict[str, Any]) -> Any:
 
 if __name__ == "__main__":
     os.nice(19)
-    # The process makes millions of small objects without reference cycles, so collecting garbage is a waste.
+    # The process makes millions of small objects without reference cycles, so it does not collect garbage.
     gc.disable()
     sys.stdout.write(json.dumps(carry_out(json.load(sys.stdin))))

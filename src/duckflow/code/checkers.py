@@ -1,5 +1,5 @@
-"""The project's own checkers: found by their configuration, run on some files, and their output read. The rows are
-data: checkers.json."""
+"""The project's own checkers: finds them by their configuration, builds their commands, and reads their output. The
+checkers are rows of data in checkers.json."""
 
 import json
 import re
@@ -40,16 +40,16 @@ class EslintFile(BaseModel):
 
 
 class Checker(NamedTuple):
-    """One row of the table. `scope` says which files the checker is asked about."""
+    """One row of the table of checkers. `scope` says which files the checker is asked about."""
 
     name: str
     configured: Mapping[str, str]
-    """Files whose presence, or a text in them, says that the project uses the checker."""
+    """Files that show that the project uses the checker, each with a text that it must contain (empty: any content)."""
     suffixes: tuple[str, ...]
     command: str
     scope: Literal["changed", "dependents", "all"]
     line: str
-    """The pattern of an error in its output; empty if the output is JSON."""
+    """The pattern of an error in the checker's output; empty if the output is JSON."""
 
     def is_used_in(self, text_of: Callable[[str], str | None]) -> bool:
         texts = ((text_of(name), section) for name, section in self.configured.items())
@@ -60,7 +60,7 @@ class Checker(NamedTuple):
         return " ".join(filter(None, (shlex.quote(program), self.command, quoted_files)))
 
     def read(self, output: str, folder: Path) -> list[Diagnostic]:
-        """Reads the errors in the output. Other output is ignored: the program may be anybody's."""
+        """Reads the errors in the output and ignores all else: any program may have the checker's name."""
         if not self.line:
             return _from_json(output, folder)
         lines = (line for line in output.split("\n") if len(line) <= LONGEST_LINE)
@@ -78,7 +78,7 @@ def checkers() -> tuple[Checker, ...]:
 
 
 def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
-    """Returns the project's checkers for these files, with their installed programs."""
+    """Returns the project's checkers for the changed files, with their installed programs."""
     suffixes = {PurePosixPath(path).suffix for path in changed}
 
     def text_of(name: str) -> str | None:
@@ -94,7 +94,7 @@ def used_in(folder: Path, changed: Iterable[str]) -> list[tuple[Checker, str]]:
 
 
 def program_for(name: str, folder: Path) -> str:
-    """Returns the project's own program, else the machine's; nothing if it is not installed."""
+    """Returns the program in the project, else the one on the machine; an empty text if it is not installed."""
     project_paths = (f"{program_folder}/{name}" for program_folder in OWN_PLACES)
     return next((path for path in project_paths if (folder / path).is_file()), "") or find_program(name, folder) or ""
 
@@ -119,7 +119,7 @@ def _error(path: str, line: int, message: str, folder: Path) -> Diagnostic:
 
 
 def new_errors(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Returns the errors that were not there before, wherever they stand: lines move, and messages name lines."""
+    """Returns the errors that were not there before. Line numbers do not count, because lines move."""
     known_errors = Counter(_key(diagnostic) for diagnostic in before if diagnostic.error)
     new = list[Diagnostic]()
     for diagnostic in after:
@@ -137,7 +137,7 @@ def _key(diagnostic: Diagnostic) -> tuple[str, str]:
 
 
 def changed_names(path: str, before: str, after: str) -> set[str]:
-    """Returns the names that a change may have broken elsewhere: names of definitions that are gone or changed."""
+    """Returns names whose uses elsewhere a change may have broken: names of definitions that are gone or changed."""
     if not available():
         return set()
     old, new = (_pieces(path, text) for text in (before, after))

@@ -1,5 +1,5 @@
-"""A language server on its standard streams: asked for definitions, references and diagnostics, and never waited for
-longer than the caller says."""
+"""A language server on its standard streams, asked for definitions, references and diagnostics. No question waits
+longer for the server than its caller says."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import quote, unquote
 
 from duckflow.programs.launch import AT_ONCE, Launch
-from duckflow.programs.tree import ProcessTree
+from duckflow.programs.process import ProcessTree
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError
 
 LONGEST = 64 * 1024 * 1024
@@ -39,7 +39,7 @@ class CodePlace(NamedTuple):
 
 
 class Diagnostic(NamedTuple):
-    """A message of a checker or server about a line."""
+    """A message of a checker or a language server about a line of code."""
 
     path: str
     line: int
@@ -82,7 +82,7 @@ class LanguageServer:
         self._peer.notify("initialized")
 
     def show(self, path: str, text: str) -> None:
-        """Tells the server the present text of a file."""
+        """Sends the server the present text of a file."""
         version = self._opened[path] = self._opened.get(path, 0) + 1
         document_version = {"uri": self._uri(path), "version": version}
         if version == 1:
@@ -95,7 +95,7 @@ class LanguageServer:
         self._peer.notify("textDocument/didSave", {"textDocument": {"uri": self._uri(path)}})
 
     async def definitions(self, name: str, seconds: float) -> list[CodePlace]:
-        """Returns the places that define exactly this name. Servers themselves return all similar ones."""
+        """Returns the places that define exactly this name. Servers also return similar names, which are left out."""
         async with asyncio.timeout(seconds):
             answer = await self._peer.call("workspace/symbol", {"query": name})
         symbols = map(_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
@@ -108,8 +108,8 @@ class LanguageServer:
         return await self._asked("references", place, seconds, {"context": {"includeDeclaration": False}})
 
     async def diagnostics(self, path: str, seconds: float) -> list[Diagnostic]:
-        """Asks the server for diagnostics. If it cannot be asked, waits for those that it publishes for this very
-        version of the file."""
+        """Asks the server for diagnostics. If the server does not answer such questions, waits for the diagnostics that
+        it publishes for this version of the file."""
         async with asyncio.timeout(seconds):
             while "diagnosticProvider" not in self._able:
                 version, diagnostics = self._published.get(path, (0, list[Diagnostic]()))
@@ -155,7 +155,7 @@ class LanguageServer:
         return self._places(cast("list[Any]", answer) if isinstance(answer, list) else [answer])
 
     def _places(self, answer: Iterable[Any]) -> list[CodePlace]:
-        """Returns the places in the folder. A server may name others, or none."""
+        """Returns the places that lie in the folder. A server may also name places outside it, or none."""
         places = list[CodePlace]()
         for location in map(_table, answer):
             uri = str(location.get("uri") or location.get("targetUri") or "")
@@ -194,7 +194,7 @@ class LanguageServer:
         path = Path(unquote(str(params.get("uri", "")).removeprefix("file://")))
         if path.is_relative_to(self._folder):
             name = str(path.relative_to(self._folder))
-            # A server that names no version means the latest one it was shown.
+            # A server that names no version means the latest text that it was sent.
             version = params.get("version", self._opened.get(name))
             self._published[name] = version, _diagnostics(name, params.get("diagnostics"))
             self._told.set()
@@ -218,7 +218,7 @@ class LanguageServer:
 
 
 def _next_message(unread: bytearray) -> bytes:
-    """Removes and returns the first message; nothing while it is incomplete."""
+    """Removes and returns the first message; empty bytes while the message is incomplete."""
     end = unread.find(b"\r\n\r\n")
     if end < 0:
         return b""

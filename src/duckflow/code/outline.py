@@ -1,5 +1,5 @@
-"""Outlines within a budget: of a file its classes and functions with their lines, of a folder its files with what they
-define."""
+"""Outlines of limited length: the classes and functions of a file with their lines, or the files of a folder with the
+names they define."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ LONG_LIST = 8
 
 
 def file_outline(symbols: Sequence[Symbol], lines: Sequence[str], room: int) -> str:
-    """Lists definitions with their lines and first line. If there is no room, the inner ones are left out first:
-    variables, then functions in functions, then members."""
+    """Lists definitions with their line numbers and their first line of text. If the text is longer than `room`, inner
+    definitions are left out: variables first, then functions in functions, then members."""
     functions = {symbol.qualified for symbol in symbols if symbol.what == "function"}
     views = (
         list(symbols),
@@ -40,7 +40,7 @@ def _left_out(count: int) -> str:
 
 
 def files_outline(code_map: CodeMap, folder: str, room: int) -> str:
-    """Lists the files beneath a folder with their top-level names; nothing if that is too long."""
+    """Lists the files beneath a folder with their top-level names; empty if the text is longer than `room`."""
     files = code_map.files(folder)
     top_names = dict[str, list[str]]()
     for symbol in code_map.top_level(folder):
@@ -59,16 +59,16 @@ def _names(names: Sequence[str], most: int) -> str:
 
 
 def folders_outline(code_map: CodeMap, folder: str, room: int) -> str:
-    """Lists the folders with the numbers of their files and definitions, as deep as there is room for."""
+    """Lists the folders with the numbers of their files and definitions, as deep as `room` allows."""
     files = code_map.files(folder)
     folder_depth = 0 if folder == "." else folder.count("/") + 1
     lines = list[str]()
     for depth in (3, 2, 1):
         file_counts, definition_counts = Counter[str](), Counter[str]()
         for path, definitions in files:
-            parts = path.split("/")
+            names = path.split("/")
             top_folder = (
-                "/".join(parts[: folder_depth + depth]) if len(parts) > folder_depth + depth else "/".join(parts[:-1])
+                "/".join(names[: folder_depth + depth]) if len(names) > folder_depth + depth else "/".join(names[:-1])
             )
             file_counts[top_folder or "."] += 1
             definition_counts[top_folder or "."] += definitions

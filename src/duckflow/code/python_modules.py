@@ -1,5 +1,5 @@
-"""The Python files of a project: they are read when needed and found by the names of modules. Names are followed
-through scopes and imports to their definitions."""
+"""The Python files of a project: each is read when it is needed, and found by the name of its module. Names are
+followed through scopes and imports to their definitions."""
 
 import ast
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ SUFFIXES = (".py", ".pyi")
 
 
 class PythonModules:
-    """The Python files of a map."""
+    """The Python files of the project, as the code map lists them."""
 
     def __init__(self, code_map: CodeMap) -> None:
         self.map = code_map
@@ -20,7 +20,7 @@ class PythonModules:
 
     @property
     def read(self) -> int:
-        """The number of files that are held."""
+        """The number of Python files that are in memory."""
         return len(self._files)
 
     def file(self, path: str) -> PythonFile | None:
@@ -32,7 +32,7 @@ class PythonModules:
         return self._files[path]
 
     def followed(self, bounds: Iterable[Bound], seen: frozenset[Imported] = frozenset()) -> list[Bound]:
-        """Follows imports to what they import. An import that leads to no definition stays: it may bring a module."""
+        """Replaces imports by the definitions that they import. An import of something else stays as it is."""
         definitions = list[Bound]()
         for bound in bounds:
             imported_bounds = (
@@ -68,24 +68,24 @@ class PythonModules:
         return [file for module_path in paths if (file := self.file(module_path))]
 
     def brought(self, imported: Imported, path: str) -> list[PythonFile] | None:
-        """Returns the module that an import brings if it brings no definition; nothing if it leads out of the
-        project."""
+        """Returns the module that an import binds; an empty list if it binds something else, None if it imports nothing
+        of the project."""
         module, level, name = imported
         paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
         is_inside = paths or self.paths_of(module, level, path)
         return [file for module_path in paths if (file := self.file(module_path))] if is_inside else None
 
     def paths_of(self, module: str, level: int, path: str) -> list[str]:
-        """Returns the files that a module's name can mean. The folder where a search begins is no package."""
-        parts = [*filter(None, module.split("."))]
+        """Returns the files that a module's name can mean. An absolute name begins in a folder that is no package."""
+        module_parts = [*filter(None, module.split("."))]
         if level:
             folder = path.split("/")[:-1]
             base_parts = folder[: len(folder) - (level - 1)]
-            return self.stems.get("/".join([*base_parts, *parts]), [])
-        if not parts:
+            return self.stems.get("/".join([*base_parts, *module_parts]), [])
+        if not module_parts:
             return []
-        module_stem, roots = "/".join(parts), list[tuple[int, str]]()
-        for stem in self._by_last.get(parts[-1], ()):
+        module_stem, roots = "/".join(module_parts), list[tuple[int, str]]()
+        for stem in self._by_last.get(module_parts[-1], ()):
             if stem == module_stem or stem.endswith(f"/{module_stem}"):
                 root = stem[: len(stem) - len(module_stem)].rstrip("/")
                 if root == "" or root not in self._packages:
@@ -113,8 +113,8 @@ class PythonModules:
         return frozenset(stem for stem, paths in self.stems.items() if any("__init__.py" in path for path in paths))
 
     def lookup(self, name: str, scope: Scope) -> list[Bound]:
-        """Looks a name up from the inner scope to the outer. The names of a class are seen only from right within
-        it."""
+        """Looks a name up from the inner scope to the outer. The names of a class are seen only directly in the class's
+        body."""
         current_scope: Scope | None = scope
         while current_scope:
             is_inner = current_scope is scope or (

@@ -1,4 +1,4 @@
-"""The scopes of a Python file: the names that are bound in each and to what, and where each name is used."""
+"""The scopes of a Python file: the names bound in each, the things they are bound to, and the places of their uses."""
 
 import ast
 import warnings
@@ -12,7 +12,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
 class Imported(NamedTuple):
-    """`from module import name`. Without a name it is the module itself, as `import module` binds it."""
+    """An import such as `from module import name`. An empty name means the module itself, as in `import module`."""
 
     module: str
     level: int
@@ -20,7 +20,7 @@ class Imported(NamedTuple):
 
 
 class Parameter(NamedTuple):
-    """A parameter of a function. If it is `first`, it may stand for the object itself."""
+    """A parameter of a function. The `first` parameter of a method may be the object itself."""
 
     function: Function | ast.Lambda
     arg: ast.arg
@@ -29,25 +29,25 @@ class Parameter(NamedTuple):
 
 
 class ElementOf(NamedTuple):
-    """An element of an expression that is iterated over."""
+    """A value that a loop takes from an expression, one element after the other."""
 
     of: ast.expr
 
 
 class EnteredBy(NamedTuple):
-    """The value that `with` binds for an expression."""
+    """The value that `with` binds to a name when it enters an expression."""
 
     of: ast.expr
 
 
 class Typed(NamedTuple):
-    """A name with an annotation."""
+    """The value of a name with an annotation."""
 
     annotation: ast.expr
 
 
 Source = Definition | ast.expr | Imported | Parameter | ElementOf | EnteredBy | Typed | None
-"""The thing that a name is bound to; None if it is not followed."""
+"""The thing that a name is bound to; None if the binding is not followed."""
 
 
 class Bound(NamedTuple):
@@ -73,7 +73,7 @@ class Scope:
 
     @property
     def owner(self) -> "Scope | None":
-        """The class that a function stands in."""
+        """The class that directly contains this function; None outside of a class."""
         outer_scope = self.above
         return outer_scope if outer_scope and isinstance(outer_scope.node, ast.ClassDef) else None
 
@@ -96,7 +96,7 @@ class NamePlace(NamedTuple):
 
 
 class PythonFile:
-    """A parsed file. Raises SyntaxError if it is no Python of this version."""
+    """A parsed Python file. The constructor raises SyntaxError if the text is no Python of this version."""
 
     def __init__(self, path: str, text: str) -> None:
         with warnings.catch_warnings():
@@ -107,7 +107,7 @@ class PythonFile:
         self.places = defaultdict[str, list[NamePlace]](list)
         self.scopes: dict[ast.AST, Scope] = {tree: self.scope}
         self.narrowed: dict[ast.AST, ast.expr] = {}
-        """The class that a name is known to be an instance of where it stands."""
+        """For each use of a name after an `isinstance` test: the class that the test names."""
         self._now = self.scope
         self._known: dict[str, ast.expr] = {}
         self._visit_all(tree.body)
@@ -165,7 +165,7 @@ class PythonFile:
                     self._known = self._known | dict(_instances(node.test))
 
     def _annotated(self, *annotations: ast.expr | None) -> None:
-        """Visits annotations. Names in quoted annotations count as used, and so do those that `__all__` lists."""
+        """Visits annotations. Names in quoted annotations count as used, and so do names in `__all__`."""
         for annotation in filter(None, annotations):
             self._visit(annotation)
             for part in ast.walk(annotation):
@@ -183,7 +183,7 @@ class PythonFile:
                 self.places[node.id].append(place)
 
     def _visit_within(self, node: ast.AST, body: Iterable[ast.AST], in_class: bool = False) -> None:
-        """Visits nodes in a scope of their own. Narrowed types of outer names do not hold inside a definition."""
+        """Visits nodes in a new scope. Types from `isinstance` tests of outer names do not hold in a definition."""
         outer_types, outer_scope = self._known, self._now
         self._known = {} if isinstance(node, Definition) else outer_types
         self._now = self.scopes[node] = Scope(node, outer_scope, self.path)
@@ -291,7 +291,7 @@ def _defaults(args: ast.arguments) -> Iterator[ast.expr]:
 
 
 def _instances(test: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """Yields the names that are known to be an instance of something where this test is true."""
+    """Yields the names that are instances of a class where this test is true, each with the class."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), kind]):
             yield name, kind

@@ -1,4 +1,4 @@
-"""The types of Python expressions, as far as the text tells: classes, calls, annotations and imports are followed
+"""The types of Python expressions, as far as the text shows them. Classes, calls, annotations and imports are followed
 through the project's own files."""
 
 import ast
@@ -32,19 +32,19 @@ FIRST = frozenset({"Generator", "AsyncGenerator"})
 SAME = frozenset({"Optional", "Union", "Annotated", "Final", "ClassVar", "Awaitable", "Coroutine", "Required"})
 PROPERTIES = frozenset({"property", "cached_property", "lazyproperty", "reify"})
 ITEMS = frozenset({"values", "pop", "get", "copy", "popleft", "setdefault"})
-"""Methods of containers that return their elements."""
+"""Methods of containers that return elements of the container."""
 
 
 class PythonValue(NamedTuple):
-    """A possible value of an expression. `many` is a container of what the annotation or expression in `node` says.
-    `outside` is something that is no code of the project."""
+    """A possible value of an expression. `many` is a container whose elements have the type of the annotation or
+    expression in `node`. `outside` is a value that does not come from the project's code."""
 
     kind: Literal["module", "class", "instance", "function", "many", "outside"]
     scope: Scope | None = None
-    """The scope of the module or class, or the one where the function or the annotation stands."""
+    """The scope of the module or class; for a function or an annotation, the scope around it."""
     node: ast.AST | None = None
     receiver: Scope | None = None
-    """The class on which a method was found, which may be below the one that defines it."""
+    """The class on which a method was looked up. It may be a subclass of the class that defines the method."""
 
 
 OUTSIDE = PythonValue("outside")
@@ -67,7 +67,7 @@ class PythonClasses:
         return []
 
     def _in_class(self, scope: Scope, name: str, seen: set[Scope]) -> list[Bound]:
-        """Returns the class's own members of that name, else those of the first base class that has it."""
+        """Returns the class's own members of this name, else those of the first base class that has the name."""
         if scope in seen:
             return []
         seen.add(scope)
@@ -86,8 +86,8 @@ class PythonClasses:
         return values
 
     def is_complete(self, value: PythonValue, seen: set[Scope]) -> bool:
-        """Says whether all members of the value are code of the project, so that a missing name is certainly not
-        meant."""
+        """Says whether all members of the value are code of the project. Then a name that is missing is certainly not a
+        member."""
         scope = value.scope
         if value.kind in ("outside", "many", "function", "module"):
             return scope is None or value.kind != "outside"
@@ -98,7 +98,7 @@ class PythonClasses:
 
 
 class PythonTypes:
-    """Infers types. Answers are kept, since many places ask about the same expression."""
+    """Infers types. Results are cached, since many places ask about the same expression."""
 
     def __init__(self, modules: PythonModules) -> None:
         self._modules = modules
@@ -108,7 +108,7 @@ class PythonTypes:
         self._depth = 0
 
     def infer(self, node: ast.expr, scope: Scope) -> tuple[PythonValue, ...]:
-        """Returns what an expression may be; nothing if that cannot be told."""
+        """Returns the possible values of an expression; an empty tuple if they are unknown."""
         if node in self._values or node in self._asking or self._depth > DEPTH:
             return self._values.get(node, ())
         self._asking.add(node)
@@ -219,7 +219,7 @@ class PythonTypes:
             yield from self.infer(parameter.default, scope.above or scope)
 
     def _instances_of(self, annotation: ast.expr, scope: Scope) -> Iterator[PythonValue]:
-        """Yields what something with this annotation is."""
+        """Yields the possible values of a name with this annotation."""
         match annotation:
             case ast.Constant(value=str() as text):
                 if inner := parsed_annotation(text):
@@ -241,14 +241,14 @@ class PythonTypes:
                         yield PythonValue("instance", value.scope) if value.kind == "class" else OUTSIDE
 
     def _generic(self, name: str, outer: ast.expr, inner: ast.expr, scope: Scope) -> Iterator[PythonValue]:
-        parts = _parts(inner)
+        type_arguments = _parts(inner)
         if name in SAME:
-            yield from self._instances_of(ast.Tuple(parts), scope)
+            yield from self._instances_of(ast.Tuple(type_arguments), scope)
         elif name in ("type", "Type"):
-            for value in self._instances_of(parts[0], scope):
+            for value in self._instances_of(type_arguments[0], scope):
                 yield PythonValue("class", value.scope) if value.kind == "instance" else value
-        elif name in MANY and parts:
-            part = parts[0 if name in FIRST or name.lower() == "tuple" else -1]
+        elif name in MANY and type_arguments:
+            part = type_arguments[0 if name in FIRST or name.lower() == "tuple" else -1]
             yield PythonValue("many", scope, ast.Call(func=ast.Name(id="cast"), args=[part, part], keywords=[]))
         else:
             yield from self._instances_of(outer, scope)
@@ -297,8 +297,8 @@ class PythonTypes:
                 yield OUTSIDE
 
     def _of_function(self, function: PythonValue, call: ast.Call, scope: Scope) -> Iterator[PythonValue]:
-        """Infers the result of a call. If a type variable is returned, the argument that determines it tells the
-        type."""
+        """Infers the result of a call. If the function returns a type variable, the argument of that type shows its
+        value."""
         returned_values = list(self._returned(function))
         yield from returned_values
         for argument, relation in _giving(function.node, call) if not returned_values else ():
@@ -368,7 +368,7 @@ def _giving(node: ast.AST | None, call: ast.Call) -> Iterator[tuple[ast.expr, Li
 
 
 def _parts(inner: ast.expr) -> list[ast.expr]:
-    """Returns the parts between the brackets of a generic."""
+    """Returns the type arguments between the brackets of a generic type."""
     return inner.elts if isinstance(inner, ast.Tuple) else [inner]
 
 
@@ -377,8 +377,8 @@ def _is_property(node: ast.AST | None) -> bool:
 
 
 def _on_receiver(value: PythonValue, method: PythonValue) -> PythonValue:
-    """Replaces the class that defines a method by the class it is called on, if the method returns its own class or an
-    instance of it."""
+    """If a method returns its own class or an instance of it, replaces the class that defines the method by the class
+    on which it was called."""
     is_own_method = method.receiver and value.kind in ("class", "instance") and value.scope is method.scope
     return value._replace(scope=method.receiver) if is_own_method else value
 
@@ -389,7 +389,7 @@ def _yielded(statement: ast.stmt) -> ast.expr | None:
 
 
 def _own_statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yields the statements of a function, without those of functions and classes in it."""
+    """Yields the statements of a function, without those of functions and classes inside it."""
     for statement in body:
         yield statement
         if not isinstance(statement, Function | ast.ClassDef):

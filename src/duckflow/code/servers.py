@@ -1,5 +1,5 @@
-"""The language servers that the user has configured: started when they are first needed, kept, and given up for good
-when they are slow or dead."""
+"""The language servers that the user has configured. A server is started when it is first needed, then used again, and
+given up for good when it is slow or dead."""
 
 import asyncio
 import logging
@@ -19,7 +19,7 @@ MakeLaunch = Callable[[tuple[str, ...]], Awaitable[Launch]]
 
 
 class LanguageServers:
-    """The language servers of one folder. Each is started when it is first asked."""
+    """The language servers of one folder. Each is started when the first question to it comes."""
 
     def __init__(self, folder: Path, settings: Mapping[str, LspServer], launch: MakeLaunch) -> None:
         self._folder = folder
@@ -31,13 +31,13 @@ class LanguageServers:
         return bool(self._for(path))
 
     async def references(self, path: str, line: int, column: int, text: str, seconds: float) -> set[CodePlace] | None:
-        """Returns the places that refer to a definition; nothing if no server can answer in time."""
+        """Returns the places that refer to a definition; None if no server can answer in time."""
         for name in self._for(path):
             try:
                 async with asyncio.timeout(seconds):
                     server = await self._started(name)
                     server.show(path, text)
-                    # A server that has just started does not know the folder yet.
+                    # A server that has just started has not read the folder yet, so it is asked several times.
                     for _ in range(TRIES):
                         if places := await server.references(CodePlace(path, line, column), seconds):
                             return set(places)
@@ -54,7 +54,7 @@ class LanguageServers:
             try:
                 async with asyncio.timeout(seconds):
                     server = await self._started(server_name)
-                    # A server that has just started does not know the folder yet.
+                    # A server that has just started has not read the folder yet, so it is asked several times.
                     for _ in range(TRIES):
                         if places := await server.definitions(name, seconds):
                             all_places += places
@@ -67,8 +67,8 @@ class LanguageServers:
     async def new_errors(
         self, before: Mapping[str, str], after: Mapping[str, str], seconds: float
     ) -> dict[str, list[Diagnostic]]:
-        """Returns the new errors that each server reports in these texts. A file that is missing in one of the two is
-        empty there."""
+        """Returns the new errors that each server reports for these texts. A file that is missing in `before` or
+        `after` counts as empty there."""
         errors = dict[str, list[Diagnostic]]()
         for name in list(self._settings):
             paths = [path for path in {**before, **after} if name in self._for(path)]

@@ -9,19 +9,19 @@ OPERATIONS = (OUTLINE, FIND, CALLERS)
 
 
 class CodeSettings(Section):
-    """When the model is offered the map, and how long it is waited for."""
+    """Settings on when the model is offered the map, and how long a question waits for it."""
 
     map: bool = True
-    """Switch for the whole map."""
+    """False turns the code map off completely."""
     from_files: int = Field(default=300, ge=1)
-    """The number of source files from which on the model is told of the map. In smaller folders searching is as
+    """The least number of source files for which the model is told of the map. In smaller folders searching is as
     good."""
     seconds: float = Field(default=10.0, gt=0)
-    """Seconds that a question waits for the map, and that uses are looked for."""
+    """Seconds that a question waits for the map, and seconds that finding uses may take."""
     diagnostics: bool = True
-    """Has the project's own checkers look at a turn's changes before it ends."""
+    """True if the project's own checkers look at a turn's changes before the turn ends."""
     diagnostics_seconds: float = Field(default=20.0, gt=0)
-    """Seconds for all checkers together. One that takes longer is not asked again in this session."""
+    """Seconds for all checkers together. A checker that takes longer is not used again in this session."""
 
 
 class LspServer(Section):
@@ -31,11 +31,11 @@ class LspServer(Section):
     """The program, looked for in the work folder's `.venv/bin` and `node_modules/.bin`, then on the machine."""
     args: tuple[str, ...] = ()
     suffixes: tuple[str, ...]
-    """The endings of files that it knows, such as `.py`."""
+    """The suffixes of files that the server knows, such as `.py`."""
     language: str = ""
-    """The protocol's name of the language, such as `python`."""
+    """The name of the language in the protocol, such as `python`."""
     seconds: float = Field(default=20.0, gt=0)
-    """Seconds for its start."""
+    """Seconds that the server may take to start."""
     enabled: bool = True
 
 

@@ -1,5 +1,5 @@
-"""The map of one folder, kept in the cache: the definitions in each source file, and the names that each file
-mentions."""
+"""The map of one folder, stored in the cache: the definitions in each source file, and the words that each file
+contains."""
 
 import contextlib
 import os
@@ -21,8 +21,8 @@ from duckflow.whole_file import private_folder
 
 
 class Walked(NamedTuple):
-    """The source files of a folder, and the folders and ignore files that make another walk necessary when they
-    change."""
+    """The source files of a folder, and the times of its folders and ignore files, whose change makes another walk
+    necessary."""
 
     files: dict[str, FolderEntry]
     folders: dict[str, float]
@@ -40,14 +40,14 @@ def walk(workspace: Workspace, top: str = HERE) -> Walked:
 
 
 def is_source(entry: FolderEntry) -> bool:
-    """Says whether a file belongs into the map. Minified code is not for reading, and takes the parser long."""
+    """Says whether a file belongs in the map. Minified code does not: nobody reads it, and parsing it takes long."""
     if language_of(entry.path) is None or entry.size > LARGEST or ".min." in entry.name:
         return False
     return not secret_name(entry.path)
 
 
 def source_text(workspace: Workspace, path: str) -> str:
-    """Returns the file's text; nothing for a file that is gone, too large, or not ours to read."""
+    """Returns the file's text; empty for a file that is gone, too large, or forbidden to read."""
     try:
         return workspace.read_bytes(f"./{path}", LARGEST).decode("utf-8", "replace")
     except (OSError, ToolError):
@@ -56,7 +56,7 @@ def source_text(workspace: Workspace, path: str) -> str:
 
 VERSION = 3
 AT_ONCE = 200
-"""Files between two commits, so that others can read meanwhile."""
+"""Number of files between two commits to the database, so that other processes can read meanwhile."""
 TABLES = """
 CREATE TABLE files (id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE, size INTEGER, modified REAL, digest TEXT);
 CREATE TABLE folders (path TEXT PRIMARY KEY, modified REAL);
@@ -69,16 +69,16 @@ SELECT = "SELECT name, what, parent, line, start, end, bases, path FROM symbols 
 
 
 class Changes(NamedTuple):
-    """The differences between the map and the folder."""
+    """The differences between the code map and the folder."""
 
     files: Sequence[FolderEntry] = ()
-    """New files, and files with another size or time."""
+    """New files, and files whose size or time has changed."""
     gone: Sequence[str] = ()
     folders: Sequence[tuple[str, float]] = ()
 
 
 class CodeMap:
-    """The map, read and written by several processes. A map that is broken or from another version is made anew."""
+    """The map of a folder, used by several processes. A map that is broken or from another version is made anew."""
 
     def __init__(self, workspace: Workspace, path: Path) -> None:
         self.workspace = workspace
@@ -94,8 +94,8 @@ class CodeMap:
                 self._connection = self._kept = None
 
     def changes(self) -> Changes:
-        """Compares the map with the folder. It checks the known files, which is much faster than walking; new files
-        show in their folder's time. Changed ignore rules make it walk."""
+        """Compares the map with the folder. Checks only known files, which is much faster than a walk; a new file
+        changes its folder's time. Walks through the whole folder if ignore rules have changed."""
         files, folders = self._known()
         if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
             return _compared(walk(self.workspace), files, folders)
@@ -113,7 +113,7 @@ class CodeMap:
         return Changes([*changed_files, *new_files], missing_paths, times)
 
     def _known(self) -> tuple[dict[str, tuple[int, float]], dict[str, float]]:
-        """Returns the files and folders in the map. They are kept until this or another process writes."""
+        """Returns the files and folders in the map. They are cached until another process writes to the map."""
         with self._using:
             data_version = self._db.execute("PRAGMA data_version").fetchone()[0]
             if self._kept is None or self._kept[0] != data_version:
@@ -124,7 +124,7 @@ class CodeMap:
             return self._kept[1:]
 
     def update(self, changes: Changes) -> None:
-        """Puts changes into the map. A file whose text is the same is not parsed again."""
+        """Puts changes into the map. A file whose text is unchanged is not parsed again."""
         with self._using:
             known_files, folders = self._known()
             known_files.update({entry.path: (entry.size, entry.modified) for entry in changes.files})
@@ -157,7 +157,7 @@ class CodeMap:
         return self._symbols("WHERE path = ? ORDER BY line", path)
 
     def beginning_with(self, text: str, most: int) -> list[Symbol]:
-        """Returns definitions for completion: variables last, short names first."""
+        """Returns definitions whose name begins with the text: short names first, variables last."""
         like_pattern = re.sub(r"([%_\\])", r"\\\1", text) + "%"
         order = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
         return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like_pattern, most)
@@ -193,8 +193,8 @@ class CodeMap:
     def _new_in(
         self, touched: Iterable[str], files: dict[str, tuple[int, float]], folders: dict[str, float]
     ) -> tuple[list[FolderEntry], list[tuple[str, float]]]:
-        """Returns the source files that are new in these folders, and the folders' new times; -1 for a folder that is
-        gone."""
+        """Returns the source files that are new in these folders, and the new times of the folders; -1 for a folder
+        that is gone."""
         is_ignored = ignored_in(self.workspace)
         new_files, times = list[FolderEntry](), list[tuple[str, float]]()
         for path in touched:
@@ -261,7 +261,7 @@ class CodeMap:
 
 
 def _forget(db: sqlite3.Connection, path: str) -> None:
-    """Removes a file. Its words stay behind under a number that no file has any more."""
+    """Removes a file. Its words stay in the index under a number that no file has any more."""
     db.execute("DELETE FROM symbols WHERE file = (SELECT id FROM files WHERE path = ?)", (path,))
     db.execute("DELETE FROM files WHERE path = ?", (path,))
 
@@ -273,7 +273,7 @@ def _compared(walked: Walked, files: dict[str, tuple[int, float]], folders: dict
 
 
 def _time(path: str) -> float:
-    """Returns the time of the last change, or -1 if it is gone."""
+    """Returns the time when the file or folder was last changed, or -1 if it is gone."""
     try:
         return os.lstat(path).st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""The definitions in a file's text, read by the grammar of its language (ast-grep). The languages are data:
+"""Reads the definitions in a file's text by the grammar of its language (ast-grep). The languages are rows of data in
 languages.json."""
 
 import contextlib
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).with_name("languages.json")
 LARGEST = 1_000_000
-"""Bytes: a longer file was hardly written by hand, and is not read."""
+"""The most bytes of a file that is read: a longer file was hardly written by hand."""
 LONGEST_LINE = 10_000
 MOST_ENTRIES = 20_000
-"""The most entries that are looked at to find out whether a folder is large."""
+"""The most folder entries that are counted to find out whether a folder is large."""
 DEEPEST = 50
-"""The deepest nesting of definitions that is followed. Each level costs as much time as all those around it."""
+"""The deepest nesting of definitions that is followed. Each level takes as much time as all levels around it."""
 NO_NAME = frozenset(
     {"object_pattern", "array_pattern", "pattern_list", "tuple_pattern", "attribute", "subscript", "member_expression",
      "element_reference", "list_pattern", "left_assignment_list", "call", "index_expression"}
@@ -31,27 +31,27 @@ NO_NAME = frozenset(
 NAME_FIELDS = ("name", "left", "declarator", "property")
 TOP = frozenset({"program", "export_statement"})
 WRAPPERS = frozenset({"decorated_definition", "export_statement", "template_declaration"})
-"""A definition begins where one of these around it begins."""
+"""Nodes around a definition that count as its beginning, such as decorators."""
 
 
 class Language(NamedTuple):
-    """One row of the table. Kinds are those of the language's grammar."""
+    """One row of the table of languages. Kinds of nodes are those of the language's grammar."""
 
     grammar: str
     suffixes: tuple[str, ...]
     definitions: Mapping[str, str]
-    """The kind of definition that each kind of node makes."""
+    """The kinds of nodes that are definitions, each with the kind of its definition."""
     names: frozenset[str]
     """The kinds of nodes that are names."""
     members: Mapping[str, str]
-    """Nodes that name a member, with the field that holds its owner; without a field it is the first part."""
+    """Kinds of nodes that name a member, with the field that holds its owner; without a field, the first child does."""
     imports: frozenset[str] = frozenset()
     bases: tuple[str, ...] = ()
     """Fields or kinds of nodes that hold the names of base classes."""
     own: frozenset[str] = frozenset()
     """The words by which an object refers to itself or to its base class."""
     functions: frozenset[str] = frozenset()
-    """Values that make a variable a function."""
+    """Kinds of values that make a variable a function, such as an arrow function."""
     constants_only: frozenset[str] = frozenset()
     needs_body: frozenset[str] = frozenset()
     package: bool = False
@@ -59,7 +59,7 @@ class Language(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A definition. Lines count from 1. `start` is where its decorators begin, `line` where its name stands."""
+    """A definition. Lines count from 1. Its decorators begin at `start`; its name stands at `line`."""
 
     name: str
     what: str
@@ -82,7 +82,7 @@ def available() -> bool:
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """Returns the languages by suffix."""
+    """Returns the known languages by the suffix of their files."""
     table: dict[str, dict[str, Any]] = json.loads(TABLE.read_text(encoding="utf-8"))
     rows = [_language(name, table.get(row.get("like", ""), {}) | row) for name, row in table.items()]
     return {suffix: language for language in rows for suffix in language.suffixes}
@@ -112,13 +112,13 @@ def language_of(path: str) -> Language | None:
 def tree_of(text: str, language: Language) -> "SgNode":
     from ast_grep_py import SgRoot
 
-    # Each place costs time in proportion to its line, so lines too long to be written by hand are emptied.
+    # Finding a place takes time in proportion to its line, so lines too long to be written by hand are emptied.
     readable_text = re.sub(rf"[^\n]{{{LONGEST_LINE},}}", lambda line: " " * len(line[0]), text)
     return SgRoot(readable_text, language.grammar).root()
 
 
 class _Around(NamedTuple):
-    """A definition that others may stand in."""
+    """A definition that contains others: its end, its name and its kind."""
 
     end: int
     qualified: str
@@ -126,7 +126,7 @@ class _Around(NamedTuple):
 
 
 def symbols_in(text: str, path: str) -> list[Symbol]:
-    """Returns the definitions in the order of the text; nothing if the language is not known."""
+    """Returns the definitions in the order of the text; none if the language is not known."""
     language = language_of(path)
     return list(symbols_of(tree_of(text, language), language, path)) if language else []
 
@@ -141,18 +141,16 @@ def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol
         if len(outer_symbols) >= DEEPEST:
             continue
         kind = node.kind()
-        # Most nodes are local variables: they are left out before anything else is checked.
+        # Most nodes are local variables, so they are skipped before anything else is checked.
         if not language.functions and language.definitions[kind] == "variable" and _is_local(outer_symbols):
             continue
         name = _name_of(node, kind, language)
         if name is None or (kind in language.needs_body and node.field("body") is None):
             continue
-        symbol_kind, parent = (
-            _what(node, kind, language, name, outer_symbols),
-            outer_symbols[-1].qualified if outer_symbols else "",
-        )
+        symbol_kind = _what(node, kind, language, name, outer_symbols)
         if not symbol_kind:
             continue
+        parent = outer_symbols[-1].qualified if outer_symbols else ""
         *outer_names, own_name = re.split(r"::|\.", name.text().removeprefix("~"))
         parent = ".".join(filter(None, (parent, *outer_names))) or _receiver(node, kind)
         qualified = f"{parent}.{own_name}" if parent else own_name
@@ -168,7 +166,7 @@ def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol
 
 
 def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
-    """Returns the node that holds the name: a field of it, or the first name within."""
+    """Returns the node that holds a definition's name: one of its fields, or the first name inside."""
     fields = ("type",) if kind == "impl_item" else NAME_FIELDS
     name = next((field for field_name in fields if (field := node.field(field_name))), None) or node
     if name.kind() in NO_NAME:
@@ -182,7 +180,7 @@ def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
 
 
 def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around: Sequence[_Around]) -> str:
-    """Returns what a node defines; nothing for a variable that is not visible from elsewhere."""
+    """Returns the kind of definition that a node makes; empty for a variable that other code cannot see."""
     symbol_kind = language.definitions[kind]
     if symbol_kind != "variable":
         return symbol_kind
@@ -205,7 +203,7 @@ def _is_local(around: Sequence[_Around]) -> bool:
 
 
 def _receiver(node: "SgNode", kind: str) -> str:
-    """Returns the type of a Go method, which stands before its name."""
+    """Returns the receiver type of a Go method, which stands before the method's name."""
     receiver = node.field("receiver") if kind == "method_declaration" else None
     name_match = re.search(r"(\w+)\s*(?:\[[^\]]*\])?\s*\)$", receiver.text()) if receiver else None
     return name_match[1] if name_match else ""
@@ -230,8 +228,8 @@ def _start(node: "SgNode") -> int:
 
 
 def is_large(folder: Path, files: int) -> bool:
-    """Says whether there are about so many source files. It runs before the first request, so it reads no ignore rules
-    and stops as soon as it can."""
+    """Says whether the folder has about this many source files. It runs before the first request, so it reads no ignore
+    rules and stops as soon as it can."""
     waiting_folders, entry_count, sources = [str(folder)], 0, 0
     while waiting_folders and entry_count < MOST_ENTRIES:
         with contextlib.suppress(OSError), os.scandir(waiting_folders.pop()) as entries:

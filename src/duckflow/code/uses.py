@@ -1,5 +1,5 @@
-"""The uses of a definition: every place that has its name is told apart, as far as the text allows, from places that
-mean another definition of the same name."""
+"""Finds the uses of a definition. Places with the definition's name are told apart, as far as the text allows, from
+places that mean another definition of the same name."""
 
 import ast
 import re
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 Meaning = Literal["it", "unsure", "other"]
 OF_BUILTINS = frozenset(name for kind in (str, bytes, list, dict, set, int, tuple, object) for name in dir(kind))
 MOST_FILES = 300
-"""The most trees that are held in memory; beyond that all are dropped."""
+"""The most parsed files in memory; beyond this number all are dropped."""
 
 
 class PythonProject:
-    """Finds the definition that a name in a Python file means."""
+    """Finds out which definition a name in a Python file means."""
 
     def __init__(self, code_map: CodeMap) -> None:
         self._modules = PythonModules(code_map)
@@ -34,7 +34,7 @@ class PythonProject:
 
     def meanings(self, path: str, target: Symbol) -> dict[tuple[int, int], Meaning] | None:
         """Returns the meaning of every place in a file that has the target's name, by line and column in characters;
-        nothing for a file that is no Python of this version."""
+        None for a file that is no Python of this version."""
         if self._modules.read > MOST_FILES:
             self._modules = PythonModules(self._modules.map)
             self._types = PythonTypes(self._modules)
@@ -61,8 +61,8 @@ class PythonProject:
         return self._of_unknown[target]
 
     def _meant_by_name(self, target: Symbol) -> Meaning:
-        """Judges a member of an unknown object: if the name is unusual and defined only once, that definition is
-        meant."""
+        """Judges a member of an object of unknown type: an unusual name that is defined only once means that
+        definition."""
         kinds_in_file = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
         if kinds_in_file.get(target.parent) == "function":
             return "other"
@@ -70,7 +70,7 @@ class PythonProject:
         return "it" if target.name not in OF_BUILTINS and len(same_named) == 1 else "unsure"
 
     def _bounds(self, place: NamePlace) -> tuple[list[Bound], bool]:
-        """Returns what a place refers to, and whether that is known to be all."""
+        """Returns the definitions that a place refers to, and whether no other definition is possible."""
         node, scope = place.node, place.scope
         if place.imported:
             bounds = self._modules.imported(place.imported, scope.path)
@@ -89,7 +89,7 @@ Role = Literal["call", "name", "import"]
 
 
 class Use(NamedTuple):
-    """A place that has the name. `within` is the definition around it."""
+    """A place that has the target's name. `within` is the name of the definition around the place."""
 
     path: str
     line: int
@@ -101,7 +101,7 @@ class Use(NamedTuple):
 
 
 class Uses(NamedTuple):
-    """The uses that were found, and the files for which there was no time."""
+    """The uses that were found, and the files for which there was no time left."""
 
     uses: list[Use]
     not_looked_at: list[str]
@@ -111,7 +111,7 @@ class Uses(NamedTuple):
 
 
 class SourceFile:
-    """A file that mentions the name."""
+    """A file that mentions the target's name."""
 
     def __init__(self, path: str, text: str, language: Language) -> None:
         self.path = path
@@ -131,7 +131,7 @@ class SourceFile:
         return self.text.split("\n")
 
     def around(self, line: int) -> Symbol | None:
-        """Returns the innermost definition around a line that is no variable."""
+        """Returns the innermost class or function (or other definition that is no variable) around a line."""
         enclosing_symbols = (
             symbol for symbol in self.symbols if symbol.start <= line <= symbol.end and symbol.what != "variable"
         )
@@ -143,7 +143,7 @@ class SourceFile:
         return Use(self.path, line, column, role, enclosing_name, text, means)
 
     def imports_of(self, name: str) -> list[str]:
-        """Returns the import statements that bring the name."""
+        """Returns the file's import statements that contain the name."""
         if not self.language.imports:
             return []
         kinds = sorted(self.language.imports)
@@ -152,10 +152,10 @@ class SourceFile:
 
 
 def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
-    """Finds the uses, beginning with files near the definition. Files for which there is no time are named."""
+    """Finds the uses of a definition, first in files near it. The result names the files that there was no time for."""
     language = language_of(target.path)
     assert language
-    known_symbols = [symbol for symbol in code_map.named(target.name) if _family(symbol.path) == _family(target.path)]
+    candidates = [symbol for symbol in code_map.named(target.name) if _family(symbol.path) == _family(target.path)]
     paths = [path for path in code_map.mentioning(target.name) if _family(path) == _family(target.path)]
     paths.sort(key=lambda path: (-_shared(path, target.path), path))
     deadline, uses = time.monotonic() + seconds, list[Use]()
@@ -165,14 +165,14 @@ def find_uses(code_map: CodeMap, target: Symbol, seconds: float = 10.0) -> Uses:
             return Uses(uses, paths[number:])
         if file_language := language_of(path):
             meanings = python.meanings(path, target) if python else None
-            uses += _uses_in(SourceFile(path, code_map.text(path), file_language), target, known_symbols, meanings)
+            uses += _uses_in(SourceFile(path, code_map.text(path), file_language), target, candidates, meanings)
     return Uses(uses, [])
 
 
 def _uses_in(
-    file: SourceFile, target: Symbol, known: Sequence[Symbol], meanings: Mapping[tuple[int, int], Meaning] | None
+    file: SourceFile, target: Symbol, candidates: Sequence[Symbol], meanings: Mapping[tuple[int, int], Meaning] | None
 ) -> Iterator[Use]:
-    definition_lines = {(symbol.path, symbol.line) for symbol in known if symbol.path == file.path}
+    definition_lines = {(symbol.path, symbol.line) for symbol in candidates if symbol.path == file.path}
     name_pattern = f"^{re.escape(target.name)}$"
     kinds = sorted(file.language.names)
     seen_places = set[tuple[int, int]]()
@@ -184,16 +184,16 @@ def _uses_in(
             continue
         role = _role(node, file)
         python_meaning = None if meanings is None else meanings.get((line, column), "other")
-        meaning = python_meaning or _meaning(node, file, target, known, role)
+        meaning = python_meaning or _meaning(node, file, target, candidates, role)
         yield file.use(line, column, role, meaning)
-    # The grammar sees names in quoted annotations only as strings.
+    # For the grammar, quoted annotations are only strings, so their names are added here.
     yield from (
         file.use(*place, "name", meaning) for place, meaning in (meanings or {}).items() if place not in seen_places
     )
 
 
 def _defines(node: "SgNode", language: Language) -> bool:
-    """Says whether a name stands where its definition gives it."""
+    """Says whether a name is the one in its own definition, and not a use of it."""
     parent = node.parent()
     return parent is not None and (parent.kind() in language.definitions or "declarat" in parent.kind())
 
@@ -205,35 +205,37 @@ def _role(node: "SgNode", file: SourceFile) -> Role:
 
 
 def _after(node: "SgNode", file: SourceFile) -> str:
-    """Returns the text right behind a node in its line."""
+    """Returns the text after a node in the node's line."""
     end = node.range().end
     return file.lines[end.line][end.column :].lstrip()
 
 
-def _meaning(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol], role: Role) -> Meaning:
-    """Judges a use by rules that hold in most languages: imports, neighbours, and the owner of a member."""
+def _meaning(node: "SgNode", file: SourceFile, target: Symbol, candidates: Sequence[Symbol], role: Role) -> Meaning:
+    """Judges a use by rules that hold in most languages: imports, files of a folder, and the owner of a member."""
     receiver = _receiver(node, file.language)
     enclosing_symbol = file.around(node.range().start.line + 1)
     if role == "import":
-        return "it" if _from_file(node, file, target, known) else "other"
+        return "it" if _from_file(node, file, target, candidates) else "other"
     if receiver is not None:
-        fitting_symbols = _owners(receiver, file, enclosing_symbol, known)
+        fitting_symbols = _owners(receiver, file, enclosing_symbol, candidates)
     elif target.parent and target.what in ("function", "variable", "constructor"):
-        fitting_symbols = [symbol for symbol in known if enclosing_symbol and _inherits(enclosing_symbol, symbol, file)]
+        fitting_symbols = [
+            symbol for symbol in candidates if enclosing_symbol and _inherits(enclosing_symbol, symbol, file)
+        ]
         fitting_symbols = fitting_symbols if file.language.own and "self" not in file.language.own else []
     else:
-        fitting_symbols = _visible(target.name, file, known)
+        fitting_symbols = _visible(target.name, file, candidates)
     if target in fitting_symbols:
-        # Several declarations of one thing may stand in one file.
+        # One thing may have several declarations in one file.
         owners = {(symbol.path, symbol.parent) for symbol in fitting_symbols}
         return "it" if len(owners) == 1 else "unsure"
     if fitting_symbols or receiver is None:
         return "other"
-    return "it" if len(known) == 1 and target.parent else "unsure" if target.parent else "other"
+    return "it" if len(candidates) == 1 and target.parent else "unsure" if target.parent else "other"
 
 
 def _receiver(node: "SgNode", language: Language) -> str | None:
-    """Returns the text before the dot, or nothing if the name stands by itself."""
+    """Returns the text before the dot, or None if the name stands alone."""
     parent = node.parent()
     if parent and parent.kind() == "navigation_suffix":
         parent = parent.parent()
@@ -246,37 +248,43 @@ def _receiver(node: "SgNode", language: Language) -> str | None:
     return receiver.text()
 
 
-def _owners(receiver: str, file: SourceFile, within: Symbol | None, known: Sequence[Symbol]) -> list[Symbol]:
-    """Returns the definitions that a member of this receiver can mean; none if the text does not tell."""
+def _owners(receiver: str, file: SourceFile, within: Symbol | None, candidates: Sequence[Symbol]) -> list[Symbol]:
+    """Returns the definitions that a member of this receiver can mean; none if the text does not show its type."""
     variable = re.split(r"\W+", receiver.rstrip(")(!? "))[-1]
     if receiver in file.language.own:
-        return [symbol for symbol in known if within and _inherits(within, symbol, file)]
+        return [symbol for symbol in candidates if within and _inherits(within, symbol, file)]
     if named_symbols := [
-        symbol for symbol in known if variable and variable in (symbol.parent.rpartition(".")[2], _stem(symbol.path))
+        symbol
+        for symbol in candidates
+        if variable and variable in (symbol.parent.rpartition(".")[2], _stem(symbol.path))
     ]:
         return named_symbols
     if within and variable.isidentifier():
         body = "\n".join(file.lines[within.start - 1 : within.end])
         typed_symbols = [
-            symbol for symbol in known if symbol.parent and _is_one(variable, symbol.parent.rpartition(".")[2], body)
+            symbol
+            for symbol in candidates
+            if symbol.parent and _is_one(variable, symbol.parent.rpartition(".")[2], body)
         ]
         if typed_symbols:
             return typed_symbols
     import_texts = file.imports_of(variable) if variable else []
     return [
-        symbol for symbol in known if not symbol.parent and any(_named_in(text, symbol.path) for text in import_texts)
+        symbol
+        for symbol in candidates
+        if not symbol.parent and any(_named_in(text, symbol.path) for text in import_texts)
     ]
 
 
 def _is_one(variable: str, owner: str, body: str) -> bool:
-    """Says whether a text makes or declares the variable as an instance of the class."""
+    """Says whether the text creates or declares the variable as an instance of the class."""
     assignment_pattern = rf"\b{re.escape(variable)}\b\s*(?::=|=|:)[^\n;]*?\b{re.escape(owner)}\b"
     declaration_pattern = rf"\b{re.escape(owner)}\b[\w<>\[\]*&?, ]*\s[*&]*{re.escape(variable)}\b"
     return re.search(f"{assignment_pattern}|{declaration_pattern}", body) is not None
 
 
 def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
-    """Says whether the class around a place has the definition, or has the defining class as a base."""
+    """Says whether the class around a place has the definition itself, or inherits from the class that has it."""
     owner = definition.parent.rpartition(".")[2]
     if not owner:
         return False
@@ -286,33 +294,33 @@ def _inherits(within: Symbol, definition: Symbol, file: SourceFile) -> bool:
     return any(re.search(rf"\b{re.escape(owner)}\b", symbol.bases) for symbol in classes)
 
 
-def _visible(name: str, file: SourceFile, known: Sequence[Symbol]) -> list[Symbol]:
-    """Returns the definitions that a name by itself can mean here: those of this file, imported ones, those of this
-    folder, or the only one."""
-    if own_symbols := [symbol for symbol in known if symbol.path == file.path]:
+def _visible(name: str, file: SourceFile, candidates: Sequence[Symbol]) -> list[Symbol]:
+    """Returns the definitions that a name without an owner can mean in a file: those of the file itself, else imported
+    ones, else those of its folder, else all."""
+    if own_symbols := [symbol for symbol in candidates if symbol.path == file.path]:
         return own_symbols
     if import_texts := file.imports_of(name):
-        named_symbols = [symbol for symbol in known if any(_named_in(text, symbol.path) for text in import_texts)]
-        # A file of the project may re-export what another one defines.
+        named_symbols = [symbol for symbol in candidates if any(_named_in(text, symbol.path) for text in import_texts)]
+        # A file of the project may re-export names that another file defines.
         is_handed_on = any(re.search(r"""["']\.""", text) for text in import_texts)
-        return named_symbols or ([symbol for symbol in known if not symbol.parent] if is_handed_on else [])
+        return named_symbols or ([symbol for symbol in candidates if not symbol.parent] if is_handed_on else [])
     folder = file.path.rpartition("/")[0]
     if package_symbols := [
-        symbol for symbol in known if file.language.package and symbol.path.rpartition("/")[0] == folder
+        symbol for symbol in candidates if file.language.package and symbol.path.rpartition("/")[0] == folder
     ]:
         return package_symbols
-    # If names need no import, the only definition is meant.
+    # In languages without imports, every definition is visible.
     needs_no_import = not file.language.imports or file.language.package or file.language.grammar in ("c", "cpp")
-    return list(known) if needs_no_import else []
+    return list(candidates) if needs_no_import else []
 
 
-def _from_file(node: "SgNode", file: SourceFile, target: Symbol, known: Sequence[Symbol]) -> bool:
+def _from_file(node: "SgNode", file: SourceFile, target: Symbol, candidates: Sequence[Symbol]) -> bool:
     text = next((ancestor.text() for ancestor in node.ancestors() if ancestor.kind() in file.language.imports), "")
-    return _named_in(text, target.path) or (len(known) == 1 and not re.search(r"""["']\w""", text))
+    return _named_in(text, target.path) or (len(candidates) == 1 and not re.search(r"""["']\w""", text))
 
 
 def _named_in(statement: str, path: str) -> bool:
-    """Says whether an import names this file, or its folder if the file stands for it."""
+    """Says whether an import names this file, or its folder where the file (`index`, `mod`) stands for the folder."""
     words = re.split(r"\W+", statement)
     return _stem(path) in words or path.rpartition("/")[0].rpartition("/")[2] in words
 

@@ -1,1 +1,2 @@
-"""Tries the claims of a turn: do its tests fail without the change, is new code reached, was every change asked for."""
+"""Tries a turn's claim that its work is done: whether its tests fail without the change, whether new code is used, and
+whether every change was asked for."""

@@ -1,8 +1,7 @@
-"""Ties each hunk of a change to what was asked for: by the words of the request, the reasons of the calls that made it,
-and the names that it shares with other hunks.
+"""Ties each hunk of a change to what was asked for: by words that it shares with the request, or with other hunks that
+share words with the request.
 
-In doubt it says nothing: a hunk is named only if it is tied to nothing, and only where the request clearly fits some
-other hunk."""
+A hunk is reported only if it is tied to nothing, and only if the request clearly fits another hunk."""
 
 import math
 import re
@@ -13,12 +12,12 @@ from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from duckflow.i18n.language import words_of
-from duckflow.proof.python_tests import TEST_AFFIX
+from duckflow.i18n.words import words_of
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.state.changes import Hunk
 
-IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{2,}")
+NAME = re.compile(r"\w*[A-Za-z0-9]_[A-Za-z0-9]\w*|\w*[a-z][A-Z]\w*")
+"""A pattern for a name of several words, because such a name hardly stands for two different matters."""
 PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 JAPANESE = re.compile(r"[\u3005\u30a1-\u30fa\u30fc-\u30fe\u3400-\u9fff]{2,}")
 ENDINGS = ("ing", "ies", "ed", "es", "s", "e")
@@ -26,18 +25,19 @@ SHORTEST = 3
 DEFINES = re.compile(
     r"\s*(?:export\s+|pub\s+|public\s+|static\s+|async\s+)*(?:def|class|function|func|fn|struct|impl|interface|trait|type)\s+(\w+)"
 )
-ASKED, ASKED_WITHOUT_REASON = 0.5, 0.05
-"""A hunk counts as asked for when it has this share of the weight of the hunk that fits the request best. Where its
-call gives no reason, far less is enough, because then only its lines speak for it."""
-NAMES_OF_ONE_MATTER = 40.0
-"""Rarity of shared names from which two hunks belong together."""
-NEIGHBOUR = 0.4
-"""Closeness of two groups of one file, or of a file and its tests, by that alone."""
+ASKED, ASKED_WITHOUT_REASON = 0.75, 0.05
+"""A hunk counts as asked for when its weight is at least this share of the weight of the hunk that fits the request
+best. Its weight comes from its own words and from those of the hunk that it is tied to most. If its call gives no
+reason, far less is enough, because then only its lines count."""
+WORDS_OF_ONE_MATTER = 40.0
+"""Two hunks belong together if the words of one's reason that occur in the other have this rarity in sum."""
+NAME_TIE, RARE = 0.75, 5.0
+"""How closely a shared name ties two hunks, and how rare a name must be to tie them: in fewer than one line of 150."""
 MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
 
 
 Rarity = Callable[[str], float]
-"""Says how rare a word or a name is in the changed files: 0 where every line holds it."""
+"""A function that says how rare a word or a name is in the changed files: 0 if every line contains it."""
 
 
 class ChangingCall(NamedTuple):
@@ -62,13 +62,14 @@ class HunkGroup(NamedTuple):
     path: str
     hunks: list[Hunk]
     words: frozenset[str]
+    """The words of the changed lines, of the definitions around them, of the path and of the reason."""
     names: frozenset[str]
+    """The names in the changed lines and in the reason."""
     reason: frozenset[str]
 
 
 def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
-    """Returns the hunks that are tied to nothing. Of a very large change it says nothing."""
-    asked_words = _words(record.request)
+    """Returns the hunks that are tied neither to the request nor to a hunk that is; none for a very large change."""
     if JAPANESE.search(record.request) and not any(JAPANESE.search(call.why) for call in record.calls):
         # Reasons in another language than the request's cannot be compared with it.
         return []
@@ -76,35 +77,37 @@ def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Reco
     if len(hunks) > MOST_HUNKS or character_count > MOST_SIGNS:
         return []
     groups = _groups(changes, hunks, record.calls)
-    words, names = _rarity(changes, _words), _rarity(changes, _names)
-    weights = [sum(words(word) for word in asked_words & (group.words | group.reason)) for group in groups]
+    rarity = _rarity(changes)
+    asked_words = _words(record.request)
+    weights = [sum(map(rarity, asked_words & group.words)) for group in groups]
     best_weight = max(weights, default=0.0)
     if not best_weight:
         return []
-    unnamed_groups = [
-        group for group in groups if PurePosixPath(group.path).name not in record.request + record.failures
-    ]
     loose_hunks = list[Hunk]()
-    for group in unnamed_groups:
-        ties = (weight * _tie(group, other, names) for other, weight in zip(groups, weights, strict=True))
-        if max(ties) < best_weight * (ASKED if group.reason else ASKED_WITHOUT_REASON):
+    for group, weight in zip(groups, weights, strict=True):
+        ties = (other_weight * _tie(group, other, rarity) for other, other_weight in zip(groups, weights, strict=True))
+        needed_weight = best_weight * (ASKED if group.reason else ASKED_WITHOUT_REASON)
+        is_named = PurePosixPath(group.path).name in record.request + record.failures
+        if not is_named and weight + max(ties) < needed_weight:
             loose_hunks += group.hunks
     return loose_hunks
 
 
 def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
-    """Says how closely two groups belong together, from 0 to 1."""
+    """Says from 0 to 1 how closely two groups belong together: by words that their reasons share, by words of the
+    reason of one group that are in the other, or by a rare name in both."""
     if group is other:
-        return 1.0
-    name_tie = sum(rarity(name) for name in group.names & other.names) / NAMES_OF_ONE_MATTER
+        return 0.0
     reason_tie = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
-    neighbour_tie = NEIGHBOUR if _subject(group.path) == _subject(other.path) else 0.0
-    return max(min(1.0, name_tie), reason_tie, neighbour_tie)
+    matters = (group.reason or group.words) & other.words, (other.reason or other.words) & group.words
+    word_tie = max(sum(map(rarity, words)) for words in matters) / WORDS_OF_ONE_MATTER
+    name_tie = NAME_TIE if any(rarity(name) > RARE for name in group.names & other.names) else 0.0
+    return max(reason_tie, min(1.0, word_tie), name_tie)
 
 
 def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Sequence[ChangingCall]) -> list[HunkGroup]:
-    """Groups hunks by file and reason. A hunk that no call has written was made by a program, a hook or a formatter,
-    for the reason of the call that ran it."""
+    """Groups hunks by file and reason. If no call wrote a hunk, a program, a hook or a formatter made it; its reason is
+    then that of the call that ran this program."""
     texts = {change.path: change.new if change.after is not None else change.old for change in changes}
     hunks_by_reason = dict[tuple[str, str], list[Hunk]]()
     for hunk in hunks:
@@ -113,10 +116,9 @@ def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Seque
     groups = list[HunkGroup]()
     for (path, why), own_hunks in hunks_by_reason.items():
         text = "\n".join(line.text for hunk in own_hunks for line in hunk.changed())
-        surrounding_names = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
-        words = _words("\n".join((text, path, *surrounding_names)))
-        names = frozenset(_names(text)) | surrounding_names
-        groups.append(HunkGroup(path, own_hunks, words, names, _words(why)))
+        around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
+        reason, names = _words(why), frozenset(NAME.findall(f"{text}\n{why}"))
+        groups.append(HunkGroup(path, own_hunks, _words("\n".join((text, path, *around))) | reason, names, reason))
     return groups
 
 
@@ -128,7 +130,7 @@ def _reasons(hunk: Hunk, calls: Sequence[ChangingCall]) -> list[str]:
 
 
 def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:
-    """Returns the names of the definitions that hold the changed lines, by indentation."""
+    """Returns the names of the functions and classes around the changed lines, found by their indentation."""
     changed_numbers = [line.new for line in hunk.changed() if line.new] or [hunk.new_start]
     return {name for number in {changed_numbers[0], changed_numbers[-1]} for name in _holding(lines, number)}
 
@@ -145,14 +147,10 @@ def _holding(lines: Sequence[str], number: int) -> Iterable[str]:
             return
 
 
-def _rarity(changes: Sequence[FileVersions], parts: Callable[[str], Iterable[str]]) -> Rarity:
+def _rarity(changes: Sequence[FileVersions]) -> Rarity:
     lines = {line for change in changes for line in (*change.old.split("\n"), *change.new.split("\n"))}
-    counts = Counter(part for line in lines for part in parts(line))
+    counts = Counter(part for line in lines for part in _words(line) | set(NAME.findall(line)))
     return lambda part: math.log((len(lines) + 1) / (counts[part] + 1))
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name for name in IDENTIFIER.findall(text) if _stem(name) not in _common())
 
 
 def _words(text: str) -> frozenset[str]:
@@ -176,8 +174,3 @@ def _stem(word: str) -> str:
         "",
     )
     return lowered_word.removesuffix(ending) + ("y" if ending == "ies" else "")
-
-
-def _subject(path: str) -> str:
-    """Returns the name that a file shares with its tests."""
-    return TEST_AFFIX.sub("", PurePosixPath(path).stem).strip("_").lower()

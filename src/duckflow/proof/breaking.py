@@ -12,7 +12,7 @@ from duckflow.proof.verdicts import TrialEnd, notices
 
 PATIENCE, FEW_SECONDS = 2.0, 2.0
 ENOUGH = 3
-"""Number of breaks that a test must have missed to be hollow, of lines that it runs, if there are so many."""
+"""A test is hollow (shows nothing) if it misses this many breaks of lines that it runs; of fewer, all."""
 UNCHANGED: Versions = {}
 
 
@@ -24,10 +24,10 @@ class TestRuns:
     command: str
     deadline: float
     patience: float = 0.0
-    """Seconds that broken code gets to run."""
+    """Seconds after which a run of broken code is stopped."""
 
     async def first(self, names: Iterable[str], lines: Mapping[str, set[int]]) -> list[TrialEnd]:
-        """Runs the tests on the present code. How long that takes says how long they may take on other code."""
+        """Runs the tests on the present code. The time that they take decides how long they may take on other code."""
         began_at = time.monotonic()
         ends = await self.run(names, lines)
         self.patience = FEW_SECONDS + PATIENCE * (time.monotonic() - began_at)
@@ -51,8 +51,8 @@ class TestRuns:
         return await self.folder.run(self.command, by_file, lines, versions, limit)
 
     async def on_other(self, names: Iterable[str], versions: Versions, patience: float = 1.0) -> list[TrialEnd]:
-        """Runs tests on other code, which may run forever. Returns how those have ended that did. `patience`: how many
-        times as long as broken code it may run."""
+        """Runs tests on other code, which may run forever. Returns how the tests that came to an end have ended.
+        `patience` multiplies the seconds that broken code gets."""
         try:
             return await self.run(names, {}, versions, patience * self.patience)
         except EndlessRun as problem:
@@ -63,17 +63,18 @@ class TestRuns:
 
 @dataclass
 class BrokenCode:
-    """Tries tests on breaks of the code, and counts what they notice."""
+    """Tries tests on breaks (small faults put into the code on purpose), and counts the breaks that they notice."""
 
     runs: TestRuns
     files: Mapping[str, FileTests]
     tried: set[Break] = field(default_factory=set[Break])
     tries: Counter[str] = field(default_factory=Counter[str])
-    """Number of breaks that each test was tried on, of lines that it runs."""
+    """For each test, the number of breaks that it was tried on. Only breaks of lines that it runs count."""
     missed: Counter[str] = field(default_factory=Counter[str])
-    """Number of these with which it still passed."""
+    """For each test, the number of tried breaks with which it still passed."""
     crashed: Counter[str] = field(default_factory=Counter[str])
-    """Number of these with which it failed, whether it asserted something or the broken code raised an error."""
+    """For each test, the number of tried breaks with which the test itself failed, by an assertion or by an error of
+    the broken code."""
 
     async def find(
         self,
@@ -84,8 +85,8 @@ class BrokenCode:
         most: int,
         by_crash: bool = False,
     ) -> None:
-        """Tries breaks on the tests that run the broken line, until each has noticed one or has been tried on `most` of
-        them, and adds those to `noticing` that have. A break with which no test can be loaded shows nothing, and does
+        """Tries breaks on the tests that run the broken line, until each test has noticed a break or was tried on
+        `most` breaks. Tests that notice a break are added to `noticing`. A break with which no test can be loaded does
         not count. With `by_crash`, an error of the broken code is enough for a test that asserts something."""
         tries = Counter[str]()
         for code_break in breaks:
@@ -101,23 +102,24 @@ class BrokenCode:
                 tries[name] += 1
                 self.tries[name] += 1
                 self.missed[name] += all(end.outcome == "passed" for end in own_ends)
-                self.crashed[name] += any(end.outcome == "failed" for end in own_ends)
+                self.crashed[name] += any(end.outcome == "failed" and end.line > 0 for end in own_ends)
                 if any(notices(end, self.files[end.file]) for end in own_ends) or (by_crash and self.fails(name)):
                     noticing.add(name)
 
     def fails(self, name: str) -> bool:
-        """Says whether a test that asserts something fails on broken code, even if an error comes before what it
-        asserts. A test without assertions fails so whatever it was written for."""
+        """Says whether a test with assertions fails on broken code, even if an error comes before its assertions. A
+        test without assertions does not count: any error makes it fail."""
         path, _, test = name.partition("::")
         return self.crashed[name] > 0 and test in self.files[path].asserting_tests
 
     def missed_enough(self, name: str) -> bool:
-        """Says whether a test has missed so many breaks that it notices nothing; if there were few, all of them."""
+        """Says whether a test has missed `ENOUGH` breaks; if it was tried on fewer, all of them."""
         return 0 < min(ENOUGH, self.tries[name]) <= self.missed[name]
 
 
 def by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:
-    """Returns how each test ended, with all its parameters. If its file could not be loaded, that is its end."""
+    """Returns the ends of each test, one for each of its parameters. If a test's file could not be loaded, that failure
+    counts as the test's end."""
     by_name = {name: list[TrialEnd]() for name in names}
     for end in ends:
         ended_names = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]

@@ -1,8 +1,8 @@
 """Runs inside the project's own Python, as a plugin of pytest or in place of `python -m unittest`.
 
 It runs only the tests in question, and writes for each how it ended, with which error, and which of the watched lines
-it ran. It imports nothing of Duckflow, and gets its orders from a file that one variable names. Tests do not see that
-variable."""
+it ran. It imports nothing of Duckflow. Its orders are in a file that an environment variable names, which the tests do
+not see."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EXPECTED = "__unittest_expecting_failure__"
 
 
 def _nothing(frame: FrameType, event: str, argument: Any) -> None:
-    """Watches no line."""
+    """A trace function for code of which no line is watched."""
 
 
 class Orders:
@@ -57,7 +57,7 @@ class Orders:
 
     @staticmethod
     def _forget(place: str) -> None:
-        """Removes what only this module needs, so that tests and their programs see the usual variables."""
+        """Removes this module from the environment variables, so that tests and their programs see the usual values."""
         options = os.environ.get("PYTEST_ADDOPTS", "").removesuffix(f"-p {MODULE}").strip()
         places = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry not in (place, "")]
         for name, value in (("PYTEST_ADDOPTS", options), ("PYTHONPATH", os.pathsep.join(places))):
@@ -73,13 +73,13 @@ class Orders:
         return test.partition("[")[0] in self.tests.get(self.name(path), ())
 
     def begin(self, path: object, test: str) -> None:
-        """Notes that a test runs, so that the one which never ends, or ends the whole process, is known."""
+        """Notes that a test begins. So the report can name a test that never ends, or that ends the whole process."""
         self._append({"file": self.name(path), "test": test, "outcome": "begun"})
 
     def write(self, path: object, test: str, outcome: str, error: BaseException | None = None) -> None:
         row: dict[str, Any] = {"file": self.name(path), "test": test, "outcome": outcome, "ran": self._latest()}
         if error is not None:
-            row.update(self._about(error, row["file"]))
+            row.update(self._about(error, row["file"], test))
         self._append(row)
         self._ran = {}
 
@@ -91,19 +91,25 @@ class Orders:
         """Returns the lines that the test ran, the last one first."""
         return sorted(self._ran, key=lambda place: -self._ran[place])
 
-    def _about(self, error: BaseException, name: str) -> dict[str, Any]:
-        """Returns the classes of an error, its message, and the last line of the test's own file that it came
-        through."""
-        line = 0
+    def _about(self, error: BaseException, name: str, test: str) -> dict[str, Any]:
+        """Returns the classes of an error, its message, and the last line of the test's own file that it came through.
+        An error in a fixture, in `setUp` or in a file that is being loaded has no such line, because the test's own
+        code did not cause it."""
+        line, in_test, function = 0, False, test.partition("[")[0].rpartition("::")[2]
         trace: TracebackType | None = error.__traceback__
         while trace is not None:
-            if self.name(trace.tb_frame.f_code.co_filename) == name:
+            code = trace.tb_frame.f_code
+            if self.name(code.co_filename) == name:
                 line = trace.tb_lineno
+                in_test = in_test or code.co_name == function
+            elif code.co_name == "<module>" and code.co_filename.endswith(".py"):
+                in_test = False
             trace = trace.tb_next
         message = ""
         with contextlib.suppress(Exception):
             message = str(error)[:MESSAGE]
-        return {"kinds": [kind.__name__ for kind in type(error).__mro__], "message": message, "line": line}
+        kinds = [kind.__name__ for kind in type(error).__mro__]
+        return {"kinds": kinds, "message": message, "line": line if in_test else 0}
 
     def watch(self) -> None:
         if self._watched or self._everywhere:
@@ -134,7 +140,8 @@ class Orders:
         return local
 
     def _all_lines(self, path: str) -> set[int]:
-        """Returns all lines of a file of the project; none of another file, or of one with tests in question."""
+        """Returns the numbers of all lines of a file of the project; none for other files, or for a file with tests in
+        question."""
         own = path.startswith(self.folder + os.sep) and "site-packages" not in path
         if not own or self.name(path) in self.tests:
             return set()
@@ -143,9 +150,9 @@ class Orders:
 
 
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
-    """Names the files of the tests in question, so that pytest looks for no others. All tests are tried: no worker
-    processes, no measuring of coverage, no choice by name, no end at the first failure or at a file that cannot be
-    loaded. Failures are not drawn: that takes long, and nobody reads it."""
+    """Names the files of the tests in question, so that pytest looks for no others. Options make sure that all tests
+    are tried: there are no worker processes, no coverage, no selection by name, and no end at a failure or a file that
+    cannot be loaded. Failures are not printed in detail, because nobody reads that."""
     plugins = early_config.pluginmanager
     args += ["--maxfail=0", "--continue-on-collection-errors", "--tb=no", "-k", ""]
     args += [str(Path(ORDERS.folder, name)) for name in ORDERS.tests]
@@ -163,7 +170,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_exception_interact(node: Any, call: pytest.CallInfo[Any]) -> None:
-    """Reports a file that cannot be loaded, because it has no tests that could."""
+    """Reports a file that cannot be loaded, because none of its tests can run and report it."""
     if not hasattr(node, "runtest") and hasattr(node, "path") and call.excinfo:
         ORDERS.write(node.path, "", "broken", call.excinfo.value)
 
@@ -195,7 +202,7 @@ def _test_of(item: pytest.Item) -> str:
 
 
 class OnlyWanted:
-    """A runner for unittest that leaves out the other tests, and gets the error of each as it was raised."""
+    """A runner for unittest that runs only the tests in question, and records the error that each test raised."""
 
     def run(self, tests: unittest.TestSuite | unittest.TestCase) -> unittest.TestResult:
         for test in _each(tests):
@@ -223,7 +230,7 @@ class OnlyWanted:
         ORDERS.write(path, name, "skipped" if expected else outcome, raised)
 
     def _broken(self, test: unittest.TestCase) -> None:
-        """Reports a file that could not be loaded: unittest makes it a test that raises the reason."""
+        """Reports a file that could not be loaded: unittest replaces its tests by one that raises the reason."""
         module = test.id().rpartition("_FailedTest.")[2]
         try:
             test.debug()

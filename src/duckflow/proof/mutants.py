@@ -1,4 +1,4 @@
-"""Small breaks of changed code, chosen by a fixed rule: a return gives nothing, a condition is inverted, a call is left
+"""Small breaks of changed code, chosen by a fixed rule: a return gives None, a condition is inverted, a call is left
 out, a value is None."""
 
 import ast
@@ -48,10 +48,10 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
 
 
 def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool = False) -> list[Break]:
-    """Chooses at most `most` breaks. Each choice favours tests that few breaks have been chosen for, and the break that
-    most of these tests run. Of equal ones a return comes first, then a condition; with `scattered`, conditions come
-    first, from all over the code, and every other choice is a break of what a single test ran last, once in each
-    function: that is the nearest to what the test looks at."""
+    """Chooses at most `most` breaks. Each choice favours tests for which few breaks have been chosen, and the break
+    that most of these tests run. Of equally good breaks a return comes first, then a condition. With `scattered`,
+    conditions from all over the code come first, and every other choice is a break of a line that a single test ran
+    last, because that is nearest to what the test checks; each function gets one such break."""
     picked_breaks, remaining_breaks = list[Break](), list(breaks)
     try_counts = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
@@ -80,8 +80,8 @@ def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool
 def _latest(
     breaks: Sequence[Break], reached: Reached, tried: Mapping[str, int], picked: Collection[Break]
 ) -> Break | None:
-    """Returns the break of the line that was run last by the test with the fewest breaks, in a function that has none
-    yet."""
+    """Returns a break of the last line that a test ran, in a function without a break so far. The test with the fewest
+    breaks is chosen."""
     functions = {(chosen_break.path, chosen_break.function) for chosen_break in picked}
     by_line = {
         (candidate.path, candidate.line): candidate
@@ -109,7 +109,7 @@ def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> floa
 
 
 def broken(text: str, chosen_break: Break) -> str:
-    """Returns the whole file with one break."""
+    """Returns the file's whole text with one break in it."""
     tree = ast.parse(text)
     target = next(node for number, node in enumerate(ast.walk(tree)) if number == chosen_break.place)
     match target:

@@ -1,5 +1,5 @@
-"""Tests that existed before a change: whether they still exist and run, and whether they still check the same. A test
-that reads differently now may have been bent until it passes."""
+"""Tests that existed before a change: whether they still exist and run, and whether they check the same things. A test
+whose text has changed may have been bent until it passes."""
 
 import ast
 import re
@@ -10,12 +10,13 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError
-from duckflow.proof.python_tests import SETTINGS, UNREADABLE, belongs_to_tests, is_code, shape_of, tests_of
+from duckflow.proof.python_tests import UNREADABLE, shape_of, tests_of
 from duckflow.proof.runners import runner_of, tests_by_runner
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.undo.undo import FileVersions
+from duckflow.state.checks import TEST_SETTINGS, belongs_to_tests, is_code
 
 ALIKE = 0.7
 LEFT_OUT = re.compile(r"skip|xfail|expectedFailure", re.IGNORECASE)
@@ -29,13 +30,13 @@ class OldTests(NamedTuple):
     gone: tuple[str, ...] = ()
     """Tests that are deleted, renamed so that they are no tests, or newly marked to be skipped."""
     watched: tuple[str, ...] = ()
-    """Tests that still exist, but something that decides whether they run was changed."""
+    """Tests that still exist, but for which something was changed that decides whether they run."""
     altered: tuple[str, ...] = ()
     """Tests whose own text has changed."""
     touched: tuple[str, ...] = ()
-    """Tests that use helpers or fixtures whose text has changed."""
+    """Tests that use helpers or fixtures whose text the change has altered."""
     renamed: tuple[tuple[str, str], ...] = ()
-    """Tests that have another name now, and much the same text."""
+    """Tests that have another name now, and nearly the same text as before."""
     moved: tuple[tuple[str, str], ...] = ()
     """Tests that stand in another file now, each with its new name."""
 
@@ -50,8 +51,8 @@ class OldTests(NamedTuple):
         )
 
     def missing(self, passed: Collection[str]) -> tuple[str, ...]:
-        """Returns the tests that a run of all tests should have passed and did not. `passed` holds names as runners
-        report them."""
+        """Returns the older tests that did not pass in a run of all tests. `passed` holds the names of tests that
+        passed, as runners report them."""
         plain_names = [f".{name.partition('[')[0]}" for name in passed]
         places = [*((name, name) for name in self.watched), *self.moved]
         unseen = (
@@ -61,7 +62,7 @@ class OldTests(NamedTuple):
 
 
 def _tail(name: str) -> str:
-    """Returns the end of a test's name in a report: its module, its classes and itself."""
+    """Returns the part of a test's name that ends its name in a report: its module, its classes and its function."""
     path, *inner, test = name.split("::")
     return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
 
@@ -82,7 +83,7 @@ def old_tests(
         if names := _shared_names(change):
             module = OldTests(touched=tuple(_users(change.path, names, texts_of())))
         result = result.joined(module)
-    settings = [change for change in changes if "/" not in change.path and change.path in SETTINGS]
+    settings = [change for change in changes if "/" not in change.path and change.path in TEST_SETTINGS]
     texts = texts_of() if settings else dict[str, str]()
     outside = left_out(settings, texts) if left_out else ()
     return result.joined(
@@ -99,7 +100,7 @@ def _read_by_runner(change: FileVersions, added: Mapping[str, str]) -> OldTests:
 
 
 def _names(path: str, text: str) -> dict[str, str]:
-    """Returns the tests of a file, by their names without classes: a test may have moved."""
+    """Returns the texts of a file's tests, by names without classes: a test may have moved to another class."""
     if not belongs_to_tests(path):
         return {}
     if not path.endswith(".py"):
@@ -168,7 +169,7 @@ def _marks(tree: ast.Module) -> dict[str, str]:
 
 
 def _surroundings(tree: ast.Module) -> list[str]:
-    """Returns what a file of tests has besides its tests and imports, also in its classes."""
+    """Returns the code of a test file without its tests and imports, including other code in its classes."""
     tests = {id(test) for test in tests_of(tree).values()}
     holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
@@ -181,7 +182,7 @@ def _only_text(node: ast.stmt) -> bool:
 
 
 def _shared_names(change: FileVersions) -> set[str]:
-    """Returns the names by which tests use this file, where it is a helper, a fixture or data of tests."""
+    """Returns the names by which tests use this file, if it is a helper, a fixture or data for tests."""
     if not change.path.endswith(".py"):
         return set() if tests_by_runner(change.path, change.old) else {change.path.rpartition("/")[2]}
     try:
@@ -212,8 +213,8 @@ def _qualified(text: str) -> Iterable[str]:
 
 @dataclass
 class OldTestTrial:
-    """Tries old tests that read differently now. A test is bent when it passes on the code before the change too, and
-    its old version fails on the new code: then the change of the test alone has made it pass."""
+    """Tries old tests whose text has changed. A test is bent when its new version passes on the code before the change
+    too, and its old version fails on the new code: then the change of the test alone has made it pass."""
 
     changes: Sequence[FileVersions]
     command: str
@@ -222,7 +223,7 @@ class OldTestTrial:
     """The new names of tests, by their old ones."""
 
     async def bent(self, sandbox: Sandbox, make_launch: MakeLaunch, names: Collection[str]) -> set[str] | None:
-        """Returns the tests that are bent; None where that cannot be said."""
+        """Returns the bent tests among these; None if that cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
@@ -243,7 +244,8 @@ class OldTestTrial:
             return None
 
     async def bent_check(self, sandbox: Sandbox, make_launch: MakeLaunch, paths: Collection[str]) -> bool | None:
-        """Says the same for a command whose own files were changed, by its exit code."""
+        """Says whether a command is bent, whose own files were changed. This is judged by its exit code. Returns None
+        if it cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
@@ -257,8 +259,8 @@ class OldTestTrial:
             return None
 
     def _before(self, code: bool) -> dict[str, bytes | None]:
-        """Returns the old versions of the code, or of the tests and all that belongs to them. A new file of tests
-        stays."""
+        """Returns the old versions of the code, or, if `code` is false, of the tests and the files that belong to them.
+        A test file that is new is left out."""
         return {
             change.path: change.before
             for change in self.changes
@@ -268,7 +270,7 @@ class OldTestTrial:
     async def _ends(
         self, folder: TrialFolder, names: Collection[str], versions: Versions, deadline: float
     ) -> tuple[set[str], set[str]]:
-        """Returns which of the tests pass on these versions of some files, and which fail."""
+        """Returns the tests that pass with these versions of some files, and the tests that fail."""
         seconds = deadline - time.monotonic()
         if seconds <= 0:
             raise TimeoutError

@@ -5,36 +5,17 @@ import copy
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
-TEST_FOLDERS = frozenset(("test", "tests", "testing", "__tests__", "spec", "specs"))
-TEST_FILE = re.compile(r"test_.*|.*_tests?|tests?|conftest|.*[.-](?:test|spec)|.*Tests?")
-SETTINGS = frozenset(
-    ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini",
-     "noxfile.py", "package.json", "Cargo.toml")
-)  # fmt: skip
-"""Files that say how tests are run; a trial keeps their present version."""
 TEST_AFFIX = re.compile(r"^_*tests?_|[_.-](?:tests?|spec)$|Tests?$")
 CASES = re.compile(r"Test|.*TestCase|.*Tests?$")
 ASSERTING = re.compile(r"assert(?:_?\w+)?|raises(?:_\w+)?|warns|fail(?:If|Unless)?\w*|deprecated_call|check(?:_\w+)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def belongs_to_tests(path: str) -> bool:
-    """Says whether a file is a test, or lies among tests, and so is not the code under test."""
-    pure_path = PurePosixPath(path)
-    return not TEST_FOLDERS.isdisjoint(pure_path.parts[:-1]) or TEST_FILE.fullmatch(pure_path.stem) is not None
-
-
-def is_code(path: str) -> bool:
-    """Says whether a file belongs to the code under test."""
-    return not belongs_to_tests(path) and PurePosixPath(path).name not in SETTINGS
-
-
 class FileTests(NamedTuple):
-    """The tests in question of one file, by names as in `Class::function`, and what can be said without running
-    them."""
+    """The tests of one file that a change adds or alters, by names as in `Class::function`, and what is known about
+    them without running them."""
 
     tried: tuple[str, ...]
     """Tests that are to be run."""
@@ -45,15 +26,15 @@ class FileTests(NamedTuple):
     asserting: frozenset[int]
     """The lines with assertions that can fail."""
     altered: frozenset[str] = frozenset()
-    """The tests among all these that existed before in another form."""
+    """The tests that existed before the change in another form."""
     asserting_tests: frozenset[str] = frozenset()
-    """The tests of the file with such lines."""
+    """The tests of the file that have assertions which can fail."""
     imported: frozenset[str] = frozenset()
-    """The files that the tests may import, by their usual places."""
+    """The files that the tests may import, at the paths where such modules usually are."""
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""Errors for a source that Python cannot parse, also because an expression is too long or too deep."""
+"""Errors for a source that Python cannot parse, for example because an expression is too long or too deep."""
 NO_TESTS = FileTests((), (), (), frozenset())
 
 
@@ -88,7 +69,7 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
-    """Returns the files that a module may import, by their usual places."""
+    """Returns the files that a module may import, at the paths where such modules usually are."""
     names = set[str]()
     for node in ast.walk(tree):
         match node:
@@ -122,7 +103,7 @@ def _holds_tests(node: ast.ClassDef) -> bool:
 
 
 def shape_of(test: Function, named: bool = True) -> str:
-    """Returns what a test does, without its comments and docstring."""
+    """Returns the code of a test in a comparable form, without its comments and docstring."""
     bare_test = copy.copy(test)
     bare_test.body = [node for node in test.body if not _only_words(node)]
     bare_test.name = test.name if named else ""
@@ -151,8 +132,8 @@ def _cannot_fail(test: Function) -> bool:
 
 
 def _repeating(test: Function) -> set[ast.AST]:
-    """Returns the assertions that compare an expression with its own value from right before: `kept = f(x)`, `assert
-    f(x) == kept`. If anything stands between, that may be what the test is about."""
+    """Returns the assertions that compare an expression with the value that it had in the line before: `kept = f(x)`,
+    `assert f(x) == kept`. If anything stands in between, that may be what the test is about."""
     assertions = set[ast.AST]()
     for node in ast.walk(test):
         body: list[ast.stmt] = getattr(node, "body", None) or [] if isinstance(node, ast.stmt) else []

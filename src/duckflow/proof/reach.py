@@ -1,7 +1,7 @@
 """New code that nothing reaches: a public name that a change adds, and that no other line of the folder mentions.
 
-It is found by a text search. In doubt it says nothing: any mention counts as a use, be it a call, a test, a document or
-a text."""
+It is found by a text search. Any mention counts as a use, be it a call, a test, a document or a text, so that no used
+name is reported."""
 
 import ast
 import os
@@ -11,21 +11,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.proof.python_tests import UNREADABLE, is_code
+from duckflow.proof.python_tests import UNREADABLE
 from duckflow.safety.ignore_rules import HEAVY
 from duckflow.safety.undo.undo import FileVersions
+from duckflow.state.checks import is_code
 
 MOST_FILES = 8000
 LARGEST = 1024 * 1024
 SHORTEST_NAME = 4
 USUAL_COUNT, USUAL_SHARE = 3, 0.1
-"""Number and share of older names without a mention from which a new name without one is not unusual in a file."""
+"""A new name that nothing mentions is normal in a file with so many older names (number and share) of which this is
+also true."""
 QUIET_DECORATORS = re.compile(
-    r"(?:functools\.)?(?:wraps|lru_cache|cache|cached_property|singledispatch|total_ordering)\b.*"
+    r"(?:functools\.)?(?:wraps|lru_cache|cache|singledispatch|total_ordering)\b.*"
     r"|(?:typing\.|t\.)?(?:overload|final|no_type_check|override)|(?:contextlib\.)?(?:async)?contextmanager"
-    r"|staticmethod|classmethod|property|(?:dataclasses\.)?dataclass\b.*|(?:abc\.)?abstractmethod"
+    r"|staticmethod|classmethod|(?:dataclasses\.)?dataclass\b.*|(?:abc\.)?abstractmethod"
 )
-"""Decorators that register nothing anywhere."""
+"""Decorators that register nothing anywhere. A property is not among them: like a field, it is read by its name."""
 DEFINED = re.compile(
     r"^(?:export\s+)?(?:async\s+)?(?:function\*?|class|func|fn|pub fn|pub struct|struct|type|interface)\s+(\w+)"
     r"|^(?:export\s+)?(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?:\(|function)"
@@ -36,6 +38,10 @@ CALLED_BY_OTHERS = re.compile(
 )
 
 
+REGISTRY = re.compile(r"__subclasses__|__init_subclass__|metaclass=(?!(?:abc\.)?ABCMeta\b)")
+CONFIGURATION = re.compile(r"(?:.*/)?(?:\.?[^./]+|.*\.(?:cfg|toml|ini|json|ya?ml|conf))")
+
+
 class NewName(NamedTuple):
     """A public function, class or method that a change adds, and the lines that define it."""
 
@@ -43,6 +49,8 @@ class NewName(NamedTuple):
     name: str
     first: int
     last: int
+    bases: tuple[str, ...] = ()
+    """The classes that a class extends."""
 
 
 def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
@@ -74,21 +82,44 @@ def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Itera
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         if all(QUIET_DECORATORS.fullmatch(ast.unparse(decorator)) for decorator in node.decorator_list):
-            yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno)
+            bases = tuple(map(ast.unparse, node.bases)) if isinstance(node, ast.ClassDef) else ()
+            yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno, bases)
         # A method of a class that extends another one may be called by that one.
         if isinstance(node, ast.ClassDef) and with_methods and not node.bases and not node.decorator_list:
             yield from _in_python(path, node.body, False)
 
 
 def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the names that no text mentions outside of their own definition. Nothing is said of a file in which names
-    without any mention are usual: they are reached in another way, such as a registry of subclasses or by the users of
-    a library."""
+    """Returns the names that no text mentions outside of their own definition. A file in which names without any
+    mention are usual is left out: such names are reached in another way, for example by a registry of subclasses or by
+    the users of a library."""
     alarms = _unmentioned(names, texts)
     usual_paths = {
         path for path in {new.path for new in names if new.name in alarms} if _is_usual_in(path, names, texts)
     }
-    return tuple(new.name for new in names if new.name in alarms and new.path not in usual_paths)
+    unusual_names = [new for new in names if new.name in alarms and new.path not in usual_paths]
+    return tuple(new.name for new in unusual_names if not _is_hook(new, texts) and not _is_registered(new, texts))
+
+
+def _is_hook(new: NewName, texts: Mapping[str, str]) -> bool:
+    """Says whether a configuration names the module, and no code does. The module is then a plugin of another program,
+    which calls the functions that it knows by name."""
+    module = re.compile(rf"\b{re.escape(Path(new.path).stem)}\b")
+    paths = [path for path, text in texts.items() if path != new.path and module.search(text)]
+    return any(map(CONFIGURATION.fullmatch, paths)) and not any(path.endswith(".py") for path in paths)
+
+
+def _is_registered(new: NewName, texts: Mapping[str, str]) -> bool:
+    """Says whether a class that the new class extends, directly or not, may keep a list of its subclasses."""
+    bases = re.findall(r"\w+", " ".join(new.bases))
+    for base in bases:
+        pattern = re.compile(rf"^class {re.escape(base)}\b(.*)", re.MULTILINE)
+        for text in texts.values():
+            if match := pattern.search(text):
+                if REGISTRY.search(text):
+                    return True
+                bases += [word for word in re.findall(r"\w+", match[1]) if word not in bases]
+    return False
 
 
 def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
@@ -101,8 +132,8 @@ def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) 
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the names that no text mentions outside of their own definition. A name that begins like a piece of text
-    that is put together with others, as `visit_` is, may be called by that."""
+    """Returns the names that no text mentions outside of their own definition. A name is left out if its beginning,
+    such as `visit_`, is a string of its own in the code: the code may build the whole name from it."""
     unmentioned_names = {new.name: new for new in names}
     if not unmentioned_names:
         return ()

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from duckflow.code.syntax import Language, available, language_of, tree_of
 from duckflow.errors import ToolError
-from duckflow.i18n.language import fitting, languages_in
+from duckflow.i18n.words import fitting, languages_in
 from duckflow.proof.settings import RULES
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace
@@ -34,14 +34,14 @@ class KeptRule(BaseModel):
 
     words: str
     files: tuple[str, ...] = ("*",)
-    """Names of files or whole paths, with `*`."""
+    """The files that the rule applies to: names or whole paths, which may contain `*`."""
     pattern: str = Field(default="", max_length=LONGEST_PATTERN)
-    """An ast-grep pattern that new code must not match. Its length is limited, because a deeply nested one takes
-    minutes or the whole stack."""
+    """An ast-grep pattern that new code must not match. Its length is limited, because matching a deeply nested pattern
+    takes minutes or overflows the stack."""
     path: str = ""
     """The folder that new files belong in."""
     unchanged: bool = False
-    """The files must not be changed."""
+    """True if the files must not be changed."""
     command: str = ""
     """A command that must succeed."""
 
@@ -53,12 +53,12 @@ class KeptRule(BaseModel):
 
     @property
     def name(self) -> str:
-        """Returns the name of its file, without the extension."""
+        """Returns the name of the rule's file, without the extension."""
         subject = self.pattern or self.command or f"{'-'.join(self.files)} {self.path}"
         return (re.sub(r"[^A-Za-z0-9]+", "-", subject).strip("-").lower() or "rule")[:60]
 
     def text(self) -> str:
-        """Returns the text of its file."""
+        """Returns the text of the rule's file."""
         return "".join(f"{key} = {_toml(value)}\n" for key, value in self.model_dump(exclude_defaults=True).items())
 
     def fits(self, path: str) -> bool:
@@ -67,7 +67,7 @@ class KeptRule(BaseModel):
         )
 
     def breaches(self, changes: Sequence[FileVersions]) -> Iterator[str]:
-        """Yields the places of a change that break it; rules with a command are not checked here."""
+        """Yields the places of a change that break the rule; rules with a command are not checked here."""
         for change in changes:
             if not self.fits(change.path) or (change.after is None and not self.unchanged):
                 continue
@@ -90,7 +90,7 @@ def _toml(value: str | bool | tuple[str, ...]) -> str:
 
 
 def _added(pattern: str, change: FileVersions) -> Iterator[str]:
-    """Yields the lines that the change adds and that match. Old code may stay as it is."""
+    """Yields the lines that the change adds and that match the pattern. Older lines may stay as they are."""
     language = language_of(change.path)
     if language is None or not available():
         return
@@ -155,8 +155,9 @@ class KeptRules(Mapping[str, KeptRule]):
 
 
 def rule_in(words: str, language: str, changes: Sequence[FileVersions]) -> KeptRule | None:
-    """Returns the rule that a correction contains, if its words say something that can be checked. A forbidden name
-    must occur in the last changes, or be one of Python's own: other words there do not mean code."""
+    """Returns the rule that a correction by the user contains; None if its words say nothing that can be checked. A
+    forbidden name must occur in the last changes, or be one of Python's own names: any other word need not mean
+    code."""
     text = " ".join(words.split())
     for spoken_language in languages_in(text, language):
         for kind in ("unchanged", "path", "command", "forbidden"):

@@ -1,7 +1,7 @@
 """Runners of tests in other languages: how they are called for some tests only, and how their output is read.
 
-They are run on the code before the change like those of Python. There are no breaks for them, so nothing can be said of
-a test that passes there too."""
+They are run on the code before the change like those of Python. No breaks are made in their languages, so nothing is
+known of a test that passes there too."""
 
 import re
 import shlex
@@ -16,13 +16,13 @@ SCRIPT = re.compile(r".*(?:[.-](?:test|spec)|/__tests__/[^/]+|(?:^|/)tests?/[^/]
 SCRIPT_TEST = re.compile(r"^\s*(?:test|it)(?:\.\w+)*\(\s*(?P<sign>['\"`])(?P<name>.+?)(?P=sign)", re.MULTILINE)
 PASSED, FAILED = frozenset(("ok", "PASS", "✓", "√", "✔")), frozenset(("not ok", "FAIL", "FAILED", "×", "✕", "✗", "✘"))
 ABSENT = re.compile(r"is not a function|is not defined|is not a constructor|of undefined|does not provide an export")
-"""Errors of a test that misses a name which only the new code has."""
+"""A pattern for errors of a test that uses a name which only the new code has."""
 NEAR = 400
-"""Characters after a test's name in which a runner says why it failed, at any mention of the name."""
+"""The reason of a failure is searched for in so many characters after each mention of the test's name."""
 
 
 class TestRunner(NamedTuple):
-    """One runner. `only` is put behind the call, with the names as one pattern."""
+    """One runner. `only` is the option that selects tests; it is put behind the call, with the names as one pattern."""
 
     call: re.Pattern[str]
     files: re.Pattern[str]

@@ -1,4 +1,4 @@
-"""Settings of proof."""
+"""Settings of the proof that work is done."""
 
 from pydantic import Field
 
@@ -9,15 +9,15 @@ RULES = ".duckflow/rules"
 
 
 class ProofSettings(Section):
-    """Settings of the trials of a claim of "done", and how long they may take."""
+    """Settings of the trials that test the model's claim to be done, and of how long they may take."""
 
     enabled: bool = True
     required: bool = False
-    """An end without proof is no success: exit code 8."""
+    """True if work that ends without proof counts as no success: the exit code is then 8."""
     seconds: float = Field(default=30.0, gt=0)
     """Longest time for trying the tests of a turn."""
     reach_seconds: float = Field(default=2.0, ge=0)
-    """Longest time for looking for uses of new names; if it is not enough, nothing is said of them."""
+    """Longest time for looking for uses of new names; if it is not enough, no names are reported."""
     mutants: int = Field(default=5, ge=0)
     copied_mb: int = Field(default=200, ge=1)
     copied_files: int = Field(default=20_000, ge=1)

@@ -1,5 +1,5 @@
-"""Red before green: the tests of a change are tried on the code before it. If there is no code before it, or if they
-pass there too, small breaks of the changed code decide."""
+"""Red before green: the tests of a change should fail on the code before it. If there is no code before it, or if they
+pass there too, small breaks of the changed code decide whether the tests can fail."""
 
 import asyncio
 import difflib
@@ -11,21 +11,21 @@ from dataclasses import dataclass, field, replace
 from duckflow.errors import DuckflowError
 from duckflow.proof.breaking import UNCHANGED, BrokenCode, TestRuns, by_test
 from duckflow.proof.mutants import Place, breaks_of, chosen
-from duckflow.proof.python_tests import FileTests, belongs_to_tests, is_code, tests_in_question
+from duckflow.proof.python_tests import FileTests, tests_in_question
 from duckflow.proof.runners import TestRunner, finder_for, runner_of
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder
 from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.undo.undo import FileVersions
-from duckflow.state.checks import Proof
-from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.checks import Proof, belongs_to_tests, is_code
+from duckflow.state.data import Phrase, said, say
 
 OLD_PATIENCE = 2.0
-"""How many times as long as broken code the code before the change may run."""
+"""The code before the change gets this many times the time that broken code gets."""
 MANY = 4
-"""How many times as many breaks are chosen as one test is tried on: tests run different lines, and some breaks make a
-file that tests need impossible to load."""
+"""For each break that one test is tried on, so many breaks are chosen: tests run different lines, and some breaks make
+a file impossible to load."""
 PYTHON = re.compile(r".*\.py")
 
 
@@ -42,7 +42,7 @@ class TestsInQuestion:
         return {path: tests.tried for path, tests in self.files.items() if tests.tried}
 
     def run_by(self, command: str) -> "TestsInQuestion":
-        """Returns the tests that the command's runner runs."""
+        """Returns only those of the tests that the runner in this command can run."""
         runner = runner_of(command)
         fitting_files = runner.files if runner else PYTHON
         return replace(self, files={path: tests for path, tests in self.files.items() if fitting_files.fullmatch(path)})
@@ -66,8 +66,8 @@ class TestsInQuestion:
 
 
 def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
-    """Returns what is to be tried of a change; None where it holds no tests. If the change has no code of its own, the
-    tests are for the code that is there, and breaks of that decide."""
+    """Returns the tests of a change that are to be tried; None if the change contains no tests. If it contains nothing
+    but tests, they are for the existing code, and breaks of that code decide."""
     code = [change for change in changes if is_code(change.path)]
     files = {
         change.path: tests
@@ -152,7 +152,8 @@ class RedGreenTrial:
         self._why = say("proof.passes_before" if green_before & wanted_tests.keys() else "proof.no_before")
 
     async def _on_new(self, runs: TestRuns) -> None:
-        """Runs the tests in the copy. They must pass here; only then does a failure on other code mean anything."""
+        """Runs the tests in the copy. The tests must pass here: only then does a failure on other code mean
+        anything."""
         ends = await runs.first(self.questions.names("tried"), self.questions.lines())
         for end in ends:
             self._reached.setdefault(end.name, {}).update(dict.fromkeys(end.ran))
@@ -163,8 +164,9 @@ class RedGreenTrial:
             self._why = say("proof.not_green" if ends else "proof.not_run")
 
     async def _on_old(self, runs: TestRuns) -> None:
-        """Runs the tests on the code before the change. If one of them never ends there, or ends the whole process, the
-        others are run again without it. If there is no end at all, what they need cannot be loaded there."""
+        """Runs the tests on the code before the change. If a test never ends there, or ends the whole process, the
+        other tests are run again without it. If no test reports an end, something that the tests need cannot be loaded
+        there."""
         versions_before, tests_left = {change.path: change.before for change in self.questions.code}, set(self._reached)
         while tests_left:
             ends = await runs.on_other(tests_left, versions_before, OLD_PATIENCE)
@@ -189,8 +191,9 @@ class RedGreenTrial:
             self._green.add(name)
 
     async def _on_broken(self, code: BrokenCode) -> None:
-        """Tries breaks of the changed lines that the tests run, then of other code. A test that notices only the latter
-        is no proof of the change, but not hollow either. Without the time for that, nothing is said of it."""
+        """Tries breaks of the changed lines that the tests run, then breaks of other code. A test that notices only
+        breaks of other code is no proof of the change, but not hollow either. If there is no time for that, the test is
+        not judged."""
         # A test that runs none of the changed lines itself may do so in another process.
         lines, texts = self.questions.lines(), {change.path: change.new for change in self.questions.code}
         all_lines = dict.fromkeys((path, line) for path, numbers in lines.items() for line in sorted(numbers))
@@ -222,29 +225,27 @@ class RedGreenTrial:
             for path in texts
         }
         every_break = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
-        breaks, most = (
-            [candidate for candidate in every_break if candidate not in code.tried],
-            2 * self.settings.mutants,
-        )
+        breaks = [candidate for candidate in every_break if candidate not in code.tried]
+        most = 2 * self.settings.mutants
         some_breaks = chosen(breaks, reached, MANY * most, scattered=True)
         await code.find(self._guarding, some_breaks, texts, reached, most, by_crash=True)
         untried_tests = {name for name in idle_tests & self._green if self.questions.code and not code.tries[name]}
         self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
     def _imported(self, name: str) -> frozenset[str]:
-        """Returns the code that a test imports: where it runs none of it, it should have."""
+        """Returns the files of code that a test imports. If a test runs no code at all, it should have run these."""
         return self.questions.files[name.partition("::")[0]].imported
 
     def _proof(self, seconds: float) -> Proof:
-        """Makes the result. A test that passes without the change is hollow when it notices no break either. While no
-        other test shows the change, such a test proves nothing even where it notices breaks."""
+        """Returns the result of the trial. A test that passes without the change is hollow if it notices no break
+        either. If it notices breaks, it still proves nothing unless another test shows the change."""
         questions = self.questions
         static_tests = {*questions.names("trivial"), *questions.names("copies")}
         hollow_tests = static_tests | self._hollow
         noticing_tests, guarding_tests = self._noticing & self._absent, self._noticing & self._green | self._guarding
         known_tests = {*self._red, *noticing_tests, *guarding_tests, *hollow_tests}
         if self._red or noticing_tests:
-            # A test that was only altered is not offered as new evidence.
+            # A test that was only altered does not count as new evidence.
             hollow_tests -= {*questions.names("altered")}
         untold_tests = [name for name in questions.names("tried") if name not in known_tests]
         is_left_out = any(name not in self._reached for name in untold_tests)

@@ -37,17 +37,18 @@ UNITTEST = re.compile(r"-m\s+unittest\b")
 LONGEST_REPORT, MOST_ENDS = 20 * MIB, 20_000
 COMPILED = "__pycache__"
 SHARED = (HEAVY | {".git"}) - {COMPILED}
-"""Folders that are not copied but visible as they are, read-only. So is every virtual environment."""
+"""Folders that are not copied but visible as they are, read-only. Virtual environments are treated in the same way."""
 INSIDE = Path("/dev/shm/duckflow-trial")
-"""The place where a run sees its orders: in memory of its own, where no earlier command could have put a link."""
+"""The place where a run finds its orders. It is a separate file system in memory, so no earlier command could have put
+a link there."""
 Versions = Mapping[str, bytes | None]
 """Files that have another content in the copy, by their paths; None means that they do not exist there."""
 MakeLaunch = Callable[[Sandbox, str], Launch]
-"""Makes the launch of a command line in the work folder, not yet confined."""
+"""A function that returns the launch of a command line in the work folder, which is not yet in the sandbox."""
 
 
 class EndlessRun(TimeoutError):
-    """A run took too long. `ends` holds how its tests have ended until then."""
+    """A run took too long. `ends` holds the ends of the tests that had ended until then."""
 
     def __init__(self, ends: list[TrialEnd]) -> None:
         super().__init__()
@@ -55,7 +56,7 @@ class EndlessRun(TimeoutError):
 
 
 class TrialCopy(NamedTuple):
-    """The copy for one run: a sandbox that shows it, and the handle of its report."""
+    """The copy of the folder for one trial run: the sandbox that shows it, and the open file of the run's report."""
 
     sandbox: Sandbox
     orders: Path
@@ -63,9 +64,9 @@ class TrialCopy(NamedTuple):
 
 
 class TrialFolder:
-    """Makes a copy for each run, in a place that no other command reaches, and removes it after the run. So nothing is
-    ever written where a command could write before. Remains of a killed process are removed with the sandbox's
-    folder."""
+    """Makes a copy for each run, in a place that no other command reaches, and removes it after the run. Nothing is
+    ever written to a place where an earlier command could write. Remains of a killed process are removed with the
+    sandbox's folder."""
 
     def __init__(self, sandbox: Sandbox, make_launch: MakeLaunch, settings: ProofSettings) -> None:
         self._folder = sandbox.paths.folder
@@ -115,7 +116,7 @@ class TrialFolder:
             return await asyncio.to_thread(_read, trial_copy.report)
 
     async def printed(self, command: str, versions: Versions, deadline: float) -> str:
-        """Returns the output of the command in a copy. Raises a TimeoutError where that takes too long."""
+        """Returns the output of the command in a copy of the folder. Raises a TimeoutError if it takes too long."""
         return (await self._ended(in_trial(command, INSIDE), versions, deadline)).out.decode("utf-8", "replace")
 
     async def exit_code(self, command: str, versions: Versions, deadline: float) -> int:
@@ -138,7 +139,7 @@ class TrialFolder:
 
     @asynccontextmanager
     async def launch(self, command: str, versions: Versions) -> AsyncGenerator[Launch]:
-        """Makes the launch of any other command that sees the copy in place of the folder."""
+        """Yields the launch of any other command, which sees the copy in place of the folder."""
         async with self._copied(versions) as trial_copy:
             yield trial_copy.sandbox.confine(self._make_launch(trial_copy.sandbox, command), writes=False)
 
@@ -203,7 +204,8 @@ class TrialFolder:
 
 
 def in_trial(command: str, place: Path) -> str:
-    """Leaves out what a command does before its tests, and lets unittest run through Duckflow's own module."""
+    """Returns the command without what it does before its tests, except for preparations such as `cd`. A run of
+    unittest goes through Duckflow's own module instead."""
     *earlier_parts, last_part = command.split("&&")
     preparations = [part for part in earlier_parts if PREPARES.match(part)]
     trial_command = UNITTEST.sub(f"-m {inside.MODULE}", "&&".join((*preparations, last_part)))
@@ -222,8 +224,8 @@ def _copy(folder: int, name: str, target: Path) -> None:
 
 
 def _put(copy: Path, versions: Versions) -> None:
-    """Writes the versions into the copy. The user's links are in the copy too: a path that leads out of it is
-    refused."""
+    """Writes these versions of files into the copy. The user's links are in the copy too, so a path that leads out of
+    the copy is refused."""
     with contextlib.closing(Workspace(copy)) as workspace:
         for path, data in versions.items():
             if data is not None:

@@ -1,4 +1,4 @@
-"""Rules about how a test ended: what its failure on other code shows."""
+"""Rules about how a test ended: they say what its failure on other code shows."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ from duckflow.proof.python_tests import UNREADABLE, FileTests
 
 FailureKind = Literal["assertion", "absent", "error"]
 ABSENT = frozenset(("ImportError", "AttributeError", "NameError"))
-"""Errors that an unknown name raises."""
+"""Errors that Python raises for an unknown name."""
 SIGNATURE = re.compile(
     r"unexpected keyword argument|positional arguments? but|missing \d+ required|takes no (?:keyword )?arguments"
     r"|invalid keyword argument"
@@ -19,29 +19,30 @@ ASSERTIONS = frozenset(("AssertionError", "Failed"))
 
 
 class TrialEnd(NamedTuple):
-    """The end of one test, with its error."""
+    """How one test ended, with its error."""
 
     file: str
     test: str
-    """The name in its file; empty where the whole file could not be loaded."""
+    """The name of the test in its file; empty if the whole file could not be loaded."""
     outcome: Literal["passed", "failed", "skipped", "broken", "begun"]
-    """`broken`: its file could not be loaded; `begun`: it never ended, or ended the whole process."""
+    """`broken`: the test's file could not be loaded; `begun`: the test never ended, or ended the whole process."""
     ran: tuple[tuple[str, int], ...] = ()
-    """The watched lines that it ran, the last one first."""
+    """The watched lines that the test ran, the last one first."""
     kinds: tuple[str, ...] = ()
     message: str = ""
     line: int = 0
-    """The last line of its own file that the error came through."""
+    """The last line of the test's own file that the error came through; 0 if the test's own code did not cause the
+    error."""
 
     @property
     def name(self) -> str:
-        """Returns the name without parameters."""
+        """Returns the test's name without its parameters."""
         return f"{self.file}::{self.test.partition('[')[0]}"
 
 
 def failure_kind(end: TrialEnd, tests: FileTests, added: Collection[str]) -> FailureKind:
-    """Says whether a test failed by an assertion, because a name that the change `added` is missing, or by another
-    error of the code."""
+    """Says whether a test failed by an assertion, because something that it needs is missing, such as a name that the
+    change `added` or a fixture, or by another error of the code."""
     if not ASSERTIONS.isdisjoint(end.kinds):
         return "assertion"
     if end.outcome == "broken":
@@ -51,7 +52,9 @@ def failure_kind(end: TrialEnd, tests: FileTests, added: Collection[str]) -> Fai
         return "absent"
     if "TypeError" in end.kinds and SIGNATURE.search(end.message):
         return "absent"
-    return "assertion" if end.line in tests.asserting else "error"
+    if end.line in tests.asserting:
+        return "assertion"
+    return "error" if end.line else "absent"
 
 
 def notices(end: TrialEnd, tests: FileTests) -> bool:
@@ -60,7 +63,7 @@ def notices(end: TrialEnd, tests: FileTests) -> bool:
 
 
 def names_in(text: str) -> frozenset[str]:
-    """Returns all names that a source defines or uses; every word where it cannot be parsed."""
+    """Returns all names that a source defines or uses; if it cannot be parsed, all of its words."""
     try:
         tree = ast.parse(text)
     except UNREADABLE:

@@ -1,1 +1,1 @@
-"""Reviews: an agent reads a change, and its findings are demonstrated by witnesses that were really run."""
+"""Reviews: an agent reads a change and reports findings. Witnesses (commands that are really run) show the findings."""

@@ -1,4 +1,4 @@
-"""The change that is reviewed: its diff, and the files before it."""
+"""The change that is reviewed: its diff, and the contents of its files before the change."""
 
 import os
 import shutil
@@ -20,17 +20,17 @@ NOTHING: Mapping[str, bytes | None] = {}
 
 @dataclass(frozen=True, slots=True)
 class ReviewedChange:
-    """A change that is applied in the folder."""
+    """A change that has been made to the files in the folder."""
 
     diff: str
     before: Mapping[str, bytes | None] = field(default_factory=lambda: NOTHING)
-    """Contents of the changed files before it; None for a file that it made."""
+    """Contents of the changed files before the change; None for a file that did not exist before."""
     name: str = ""
-    """The user's name for it."""
+    """The user's name for the change."""
 
 
 async def uncommitted(git: Git) -> ReviewedChange:
-    """Returns the changes since the last commit, including files that git does not know. Of secret files among these
+    """Returns the changes since the last commit, including files that git does not track. Of untracked secret files
     only the names are included."""
     head = await git.commit_of("HEAD")
     if not head:
@@ -48,8 +48,8 @@ async def uncommitted(git: Git) -> ReviewedChange:
 
 @asynccontextmanager
 async def _staged_anew(git: Git) -> AsyncGenerator[Git]:
-    """Yields git with an index that stages the same and knows nothing else of the files, so that all of them are
-    compared. The repository's own index may call a changed file unchanged. Files that a sparse checkout leaves out stay
+    """Yields git with a new index that has the same staged files but no cached file times, so that git compares all
+    files. The repository's own index may call a changed file unchanged. Files that a sparse checkout leaves out stay
     left out."""
     staged_entries, tagged_lines = await git("ls-files", "--stage", "-z"), await git.names("ls-files", "-t", "-z")
     left_out_paths = [
@@ -65,14 +65,14 @@ async def _staged_anew(git: Git) -> AsyncGenerator[Git]:
 
 
 async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
-    """Returns the change of a range as git writes it (`A..B`, `A...B`) or of one commit, and its last commit."""
+    """Returns the change of a range as git writes it (`A..B`, `A...B`) or of one commit, and the last commit in it."""
     old, dots, new = wanted.partition("...") if "..." in wanted else wanted.partition("..")
     end = await git.commit_of((new or "HEAD") if dots else old)
     start = await git.commit_of((old or "HEAD") if dots else f"{old}~1")
     if not end or (dots and not start):
         raise UsageError("review.no_range", range=wanted)
     if not start:
-        # In the first commit of all, everything is new.
+        # In a repository's first commit, all files are new.
         start = await git("hash-object", "-t", "tree", "--stdin")
     if dots == "...":
         start = (await git("merge-base", start, end)).strip()
@@ -100,7 +100,8 @@ async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
         folder = Path(top).resolve() / "tree"
         folder.mkdir()
-        # It uses its own index. An archive would leave out files by the change's attributes, and refuse links.
+        # The checkout uses its own index. An archive would leave out files by the change's attributes, and refuse
+        # links.
         checkout_git = Git(git.folder, {**git.marks, "GIT_INDEX_FILE": f"{top}/index"})
         await checkout_git("read-tree", end)
         await checkout_git("checkout-index", "--all", f"--prefix={folder}/")
@@ -109,7 +110,7 @@ async def checked_out(git: Git, end: str) -> AsyncGenerator[Path]:
 
 @asynccontextmanager
 async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, ReviewedChange]]:
-    """Yields a folder with a diff from elsewhere: the folder itself if it is applied already, else a patched copy."""
+    """Yields a folder with a diff from elsewhere: the folder itself if it has the diff already, else a patched copy."""
     paths = _paths(diff)
     if not paths:
         raise UsageError("review.no_diff")
@@ -133,7 +134,7 @@ async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, Reviewe
 
 
 def _copy(source: Path, target: Path, paths: tuple[str, ...]) -> None:
-    """Copies files by handles, because an index and a diff may name any path, and links lead anywhere."""
+    """Copies files by open handles, because an index and a diff may name any path, and links may lead anywhere."""
     target.mkdir(parents=True, exist_ok=True)
     with closing(Workspace(source)) as source_workspace, closing(Workspace(target)) as target_workspace:
         for path in paths:
@@ -152,7 +153,7 @@ def _read(folder: Workspace, path: str) -> bytes | None:
 
 
 def _opened(folder: Workspace, path: str) -> BinaryIO | None:
-    """Opens a plain file of exactly this name; None where its path has a link or `..`."""
+    """Opens a plain file at exactly this path; returns None where the path has a link or `..`."""
     with suppress(OSError, ToolError):
         if folder.relative(f"./{path}").removeprefix("./") == path:
             return folder.open(f"./{path}")

@@ -15,8 +15,7 @@ from duckflow.review.change import ReviewedChange
 from duckflow.review.report import WitnessRunner
 from duckflow.safety.workspace import Workspace
 from duckflow.state.agent import AgentState
-from duckflow.state.changes import read_diff
-from duckflow.state.finding import FINDING, ReviewFinding, Witness
+from duckflow.state.changes import FINDING, ReviewFinding, Witness, read_diff
 from duckflow.tools.finding import ReportFinding
 from duckflow.tools.toolbox import Toolbox
 
@@ -26,7 +25,7 @@ MOST_USES = 12
 
 
 async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFolder]) -> str:
-    """Returns a line for each changed definition: its place, and the places that use it, as far as found in time."""
+    """Returns a line for each changed definition: its place, and the places of its uses, as far as found in time."""
     if not available():
         return ""
     touched_symbols = [
@@ -62,7 +61,7 @@ def _innermost(symbols: list[Symbol], lines: set[int]) -> list[Symbol]:
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:
-    """Returns the new lines of each file of a diff; for removed lines, the line that follows."""
+    """Returns the new line numbers of each file of a diff; for a removed line, that of the line after it."""
     lines = dict[str, set[int]]()
     for line in read_diff(diff):
         if line.sign in ("+", "-") and line.new:
@@ -92,7 +91,7 @@ class CurrentReview:
 
     @asynccontextmanager
     async def opened(self, agent_id: str, change: ReviewedChange) -> AsyncGenerator[ReportFinding]:
-        """Accepts findings for this change while it is open."""
+        """Accepts findings for this change while the context is open."""
         show = partial(self._shown, change)
         tool = ReportFinding(self._workspace, show, partial(self._keep, agent_id), partial(self._withdraw, agent_id))
         async with self._free:

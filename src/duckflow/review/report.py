@@ -1,11 +1,11 @@
-"""Runs witnesses of findings, and writes findings as text, as JSON, and as SARIF 2.1.0."""
+"""Runs witnesses (commands that show a finding), and writes findings as text, as JSON, and as SARIF 2.1.0."""
 
 import json
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from duckflow import __version__
@@ -15,7 +15,8 @@ from duckflow.programs.run import FloodError, OverrunError, collect
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.state.finding import ReviewFinding, Witness, WitnessStatus, by_weight
+from duckflow.state.agent import AgentReport
+from duckflow.state.changes import ReviewFinding, Witness, WitnessStatus, by_weight
 from duckflow.state.message import Usage
 
 SECONDS = 60.0
@@ -27,9 +28,17 @@ PYTEST_BROKEN = (2, 3, 4, 5)
 """Exit codes of pytest without a verdict: interrupted or collection errors, internal or usage errors, no tests."""
 
 
+class ReviewResult(NamedTuple):
+    """The result of a review."""
+
+    findings: tuple[ReviewFinding, ...]
+    report: AgentReport
+    usage: Usage
+
+
 @dataclass(frozen=True, slots=True)
 class WitnessRunner:
-    """Runs witnesses. It needs bubblewrap, because no other sandbox can put a copy in the place of the folder."""
+    """Runs witnesses. It needs bubblewrap, because no other sandbox can put a copy in the folder's place."""
 
     find_sandbox: Callable[[], Awaitable[Sandbox]]
     make_launch: MakeLaunch
@@ -50,14 +59,14 @@ class WitnessRunner:
         if not before:
             return witness.model_copy(update={**run_fields, "status": "fails_new"})
         before_code, _ = await _run(folder, witness.command, {**before, **test_file})
-        # A run on the earlier code that was stopped counts as not passed there.
+        # If the run on the earlier code was stopped, the witness counts as not passed there.
         was_judged = before_code is None or _judges(witness.command, before_code)
         status: WitnessStatus = "fails" if before_code == 0 else "fails_before_too" if was_judged else "fails_new"
         return witness.model_copy(update={**run_fields, "status": status, "before_code": before_code})
 
 
 async def _run(folder: TrialFolder, command: str, versions: Versions) -> tuple[int | None, str]:
-    """Returns the exit code and the end of the output; no code where the run was stopped."""
+    """Returns the exit code and the end of the output; the code is None if the run was stopped."""
     deadline = time.monotonic() + SECONDS
     try:
         async with folder.launch(command, versions) as launch:
@@ -79,7 +88,7 @@ def _judges(command: str, code: int | None) -> bool:
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
 LEVELS = {"high": "error", "medium": "warning", "low": "note"}
 SHOWN_OUTPUT = 12
-"""Lines of a witness's output that are shown."""
+"""The number of lines of a witness's output that are shown."""
 
 
 def cost_line(usage: Usage, words: Words) -> str:
@@ -119,7 +128,7 @@ def as_json(findings: Sequence[ReviewFinding], usage: Usage, outcome: str) -> st
 
 
 def as_sarif(findings: Sequence[ReviewFinding], words: Words) -> str:
-    """Returns SARIF, with two rules for findings with and without a witness that shows them."""
+    """Returns SARIF with two rules: one for findings that a witness shows, one for all others."""
     results = [_result(finding, words) for finding in by_weight(findings)]
     rules = [{"id": rule, "shortDescription": {"text": words(f"review.{rule}")}} for rule in ("shown", "unshown")]
     driver = {"name": "duckflow", "semanticVersion": __version__, "rules": rules}

@@ -7,8 +7,7 @@ from typing import Protocol
 from pydantic import Field, field_validator
 
 from duckflow.state.action import RUN_AGENT, looks_only
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.tools.tool import Args, Done, Tool
 
 SHOWN = 60
@@ -34,8 +33,8 @@ class RunsAgents(Protocol):
 
 
 class AgentRun(Tool[AgentArgs]):
-    """Runs an agent. The call itself changes nothing, because each action of the agent passes the Gate. So neighbouring
-    calls run side by side, as reads do."""
+    """Runs an agent. The call itself changes nothing, because each action of the agent passes the Gate by itself. So
+    several such calls in a row run at the same time, as calls that only read do."""
 
     operation = RUN_AGENT
     effect = "read"
@@ -47,7 +46,7 @@ class AgentRun(Tool[AgentArgs]):
     args = AgentArgs
 
     def __init__(self, agents: Callable[[], RunsAgents]) -> None:
-        """`agents` is called with the first call of the tool, and makes the runner of agents."""
+        """`agents` is a function that returns the runner of agents. It is called only when an agent is to be run."""
         self._agents = agents
 
     def acts(self, args: AgentArgs) -> bool:

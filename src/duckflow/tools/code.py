@@ -14,7 +14,7 @@ from duckflow.code.uses import Use, Uses
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.workspace import Workspace
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.tools.files.file_tool import explained_errors
 from duckflow.tools.tool import A, Args, Done, Tool
 
@@ -24,7 +24,8 @@ LINE = 160
 FOLDERS = "[folder: number of source files, of definitions]"
 MOST_DEFINITIONS = 30
 MOST_AT_ONCE = 3
-"""The most definitions of one name whose uses are listed in one answer. If there are more, the model must name one."""
+"""The most definitions of one name whose uses are listed in one answer. If there are more, the model must choose one of
+them."""
 PLACES = 40
 
 
@@ -38,7 +39,7 @@ class SymbolArgs(Args):
 
 
 class MapTool(Tool[A]):
-    """A tool that asks the map of the work folder."""
+    """A tool that asks the code map of the work folder."""
 
     effect = "read"
     counts_as = "search"
@@ -84,7 +85,8 @@ class Outline(MapTool[OutlineArgs]):
 
 
 class SymbolTool(MapTool[SymbolArgs]):
-    """A tool that asks about a name. Where the map cannot tell, one of the user's language servers may."""
+    """A tool that asks the code map about a name. Where the code map is not sure, a language server that the user has
+    set up can decide."""
 
     subject = ("symbol",)
     args = SymbolArgs
@@ -171,7 +173,7 @@ def _definitions(code_map: CodeMap, args: SymbolArgs) -> list[Symbol]:
         for symbol in same_named
         if symbol.qualified == qualified_name or f".{symbol.qualified}".endswith(f".{qualified_name}")
     ]
-    # Some languages write it as `module.name`.
+    # Some languages write the name as `module.name`.
     matches = matches or [
         symbol for symbol in same_named if qualified_name.endswith(f"{_stem(symbol)}.{name}") and not symbol.parent
     ]
@@ -200,8 +202,8 @@ def _defined(symbol: Symbol, code_map: CodeMap) -> str:
 
 
 def _told(target: Symbol, uses: Uses, room: int) -> str:
-    """Lists the uses by file and by the function around them, then the uses that could not be assigned to one
-    definition, then the number of files that were not searched for lack of time."""
+    """Returns a text that lists the uses by file and by the function around them. Then come the uses that could not be
+    assigned to one definition, and the number of files that were not searched for lack of time."""
     sure_uses, unsure_uses = uses.meaning("it"), uses.meaning("unsure")
     files, use_count = len({use.path for use in sure_uses}), sum(use.role != "import" for use in sure_uses)
     head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {use_count} places, in {files} files"

@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.path_names import shown
 from duckflow.safety.workspace import Workspace
-from duckflow.state.finding import FINDING, FindingSeverity, ReviewFinding, Witness
-from duckflow.state.phrase import say
+from duckflow.state.changes import FINDING, FindingSeverity, ReviewFinding, Witness
+from duckflow.state.data import say
 from duckflow.tools.tool import Args, Done, Tool
 
 LARGEST = 4 * 1024 * 1024
@@ -62,8 +62,8 @@ class ReportFinding(Tool[FindingArgs]):
         keep: Callable[[ReviewFinding], None],
         withdraw: Callable[[str], bool],
     ) -> None:
-        """`show` runs a witness. `keep` adds a finding to the list. `withdraw` takes the finding at a place off the
-        list, and says whether there was one."""
+        """`show` runs a witness, a command that shows the finding. `keep` adds a finding to the list. `withdraw` takes
+        the finding at a place off the list, and says whether there was one."""
         self._workspace = workspace
         self._show = show
         self._keep = keep

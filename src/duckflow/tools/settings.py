@@ -1,4 +1,4 @@
-"""Settings of the tools, and names that every start needs: nothing of the tools themselves is loaded here."""
+"""Settings of the tools, and names that every start needs. No tool is loaded here, so that a start is quick."""
 
 from collections.abc import Mapping
 from typing import Literal, NamedTuple, cast
@@ -36,7 +36,7 @@ class ShellSettings(Section):
     """Limits on the time of a command, its share of the machine, and how much of its output is kept."""
 
     timeout_seconds: int = Field(default=120, ge=1)
-    """Time limit where the model gives none."""
+    """The time limit in seconds of a command for which the model gives none."""
     longest_seconds: int = Field(default=3600, ge=1)
     """The largest time limit that is ever granted; servers run in the background."""
     head_characters: int = Field(default=6000, ge=0)
@@ -87,8 +87,8 @@ class WebSettings(Section):
     max_bytes: int = Field(default=5 * MB, gt=0)
     """Largest size of a page, unpacked. Larger ones are not fetched."""
     proxy_looks_up: bool = False
-    """A proxy of the environment gets names, not the IP addresses that were looked up here: for networks in which only
-    the proxy can look names up. Then the proxy must keep private addresses private."""
+    """True if a proxy named in the environment gets host names, not the IP addresses that were looked up here. This is
+    for networks in which only the proxy can look names up. The proxy must then keep requests from private addresses."""
     page_characters: int = Field(default=20_000, ge=1000)
     """Characters of a text that are shown at once; the rest is kept for the next call."""
     search: Literal["auto", "brave", "tavily", "searxng", "off"] = "auto"
@@ -119,17 +119,18 @@ class ServerSettings(Section):
     command: str = ""
     args: tuple[str, ...] = ()
     env: dict[str, str] = Field(default_factory=dict)
-    """Its variables. It gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these. `${NAME}` stands for a variable of
-    yours, which must be set; `${NAME:-text}` stands for the text where it is not set."""
+    """The variables of the server. Its program gets HOME, PATH, TERM, USER, SHELL, LOGNAME and these. `${NAME}` stands
+    for a variable of yours, which must be set; `${NAME:-text}` stands for the text where it is not set."""
     cwd: str = ""
-    """The folder it is started in: your home if empty; `.` is the work folder."""
+    """The folder in which the program is started: your home if empty; `.` is the work folder."""
     url: str = ""
     headers: dict[str, str] = Field(default_factory=dict)
     client_id: str = ""
     """Duckflow's client id at logins, or the address of a document about it. If empty, Duckflow registers itself."""
     client_secret: str = ""
     callback_port: int = Field(default=0, ge=0, le=65535)
-    """The port where the browser ends, if only one is allowed; 0 means any free port."""
+    """The port of this machine to which the browser is sent after a login, if the server allows only one; 0 means any
+    free port."""
     enabled: bool = True
     start_seconds: float = Field(default=30.0, gt=0)
     call_seconds: float = Field(default=300.0, gt=0)

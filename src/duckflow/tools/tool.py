@@ -13,7 +13,7 @@ from duckflow.clock import PauseControl
 from duckflow.safety.risk import Deed
 from duckflow.state.action import CHANGING, Action, Effect, Operation, PlanMoment, StepKind, all_names
 from duckflow.state.checks import CheckReport
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.picture import Picture
 from duckflow.state.question import Preview
 
@@ -50,7 +50,8 @@ class Done(NamedTuple):
 
 
 class CallContext(NamedTuple):
-    """The context of one call: what can pause it, and where its output is shown (with the number of lines left out)."""
+    """The context of one call: a control that can pause the call, and a function that shows its output (with the number
+    of lines left out)."""
 
     pause: PauseControl
     show: Callable[[str, int], None]
@@ -74,22 +75,22 @@ class Tool(ABC, Generic[A]):
     effect: Effect
     told: Mapping[str, str] | None = None
     """The description for the model, by language, of a tool that is not built in. The texts of built-in tools are in
-    i18n (`tools.json`) and short, because every call pays for them."""
+    i18n (`tools.json`). They are short, because every call to the model pays for them."""
     more: str = ""
     """A part of the description that is known only at run time, such as names."""
     args: type[A]
     body: str = ""
-    """Name of the argument that is sent outside the JSON, or nothing."""
+    """Name of the argument that is sent outside the JSON; empty if there is none."""
     untold: frozenset[str] = frozenset()
     """Arguments that are accepted but not described to the model: every call pays for each word of the prompt."""
     asked_for: frozenset[str] = frozenset()
-    """Arguments with a default that the model must give all the same: tools with the same arguments share them in the
+    """Arguments that have a default but are required in the schema, so that tools with the same arguments share one
     schema."""
     says: str = ""
-    """Name of the argument that is shown to the user while it streams in, or nothing."""
+    """Name of the argument that is shown to the user while it streams in; empty if there is none."""
     paths: tuple[str, ...] = ()
-    """Names of the arguments that hold the files a call may change. A write or run without any may change every
-    file."""
+    """Names of the arguments that hold the files a call may change. A tool that names none here, but writes or runs
+    commands, may change any file."""
     subject: tuple[str, ...] = ()
     """Names of the arguments that say what a call is about; the first one with a value counts."""
     known_as: str = ""
@@ -102,23 +103,25 @@ class Tool(ABC, Generic[A]):
     expects: Literal["", "there", "file", "folder"] = ""
     """The thing that `path` must name in a planned task: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
-    """The stages of planning at which the model is offered the tool; empty means always."""
+    """The stages of planning at which the tool is offered to the model; empty means always."""
     led: bool = False
-    """True if a small model is offered the tool. Such a model does better with few operations."""
+    """True if the tool is offered to a small model. Such a model does better with few operations."""
     rare: bool = False
     in_tasks: bool | None = None
-    """True if a background task may use the tool. None means that it may unless it talks or plans."""
+    """True if a background task may use the tool. None means that tasks may use it unless it talks or plans."""
     led_in_tasks: bool = False
     """True if a small model may plan tasks with the tool."""
     outside: bool = False
-    """True if the tool is somebody else's program outside of the sandbox. It is asked about in every mode, unless a
-    rule covers it."""
+    """True if the tool is somebody else's program outside of the sandbox. The user is asked about it in every mode,
+    unless a rule covers it."""
     said: str = ""
-    """Everything that somebody else's tool says about itself. A rule for it holds while this stays the same."""
+    """The description and schema that somebody else's tool gives of itself. A rule for the tool holds only while this
+    text stays the same."""
     allowed: bool = False
     """True if the user's settings allow the tool without a question."""
     counts_as: StepKind | None = None
-    """The kind of step that the Pacemaker counts a call as. None means: by its effect."""
+    """The kind of step that the Pacemaker (the limits on steps and progress) counts a call as. None means: by its
+    effect."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -136,15 +139,15 @@ class Tool(ABC, Generic[A]):
     async def run(self, args: A) -> Done: ...
 
     async def run_for(self, args: A, call: CallContext) -> Done:
-        """Runs the call within its context. Tools that start something which runs on its own override this."""
+        """Runs the call within its context. Tools that start a command or an agent override this."""
         return await self.run(args)
 
     async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Does the slow preparations before these calls, given by their raw arguments, can be judged. Tools that need
-        any override this."""
+        """Does slow preparations before these calls (given by their raw arguments) are judged. Tools that need
+        preparations override this."""
 
     def preview(self, args: A) -> Preview:
-        """Returns what `run` would do. Tools that change something override this."""
+        """Returns a preview of what `run` would do. Tools that change something override this."""
         return Preview()
 
     def doing(self, args: A) -> Phrase | None:
@@ -160,22 +163,23 @@ class Tool(ABC, Generic[A]):
         return not self.changes
 
     def acts(self, args: A) -> bool:
-        """Says whether this call does more than look at something or talk. If so, it waits while the user is asked."""
+        """Says whether this call does more than look at something or talk. Such a call waits while the user is
+        asked."""
         only_looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
         return self.goes_on(args) or not only_looks
 
     def touches(self, args: A) -> tuple[str, ...]:
-        """Returns the paths that the call may change, so that they can be saved before. Empty means unknown: everything
-        is saved."""
+        """Returns the paths that the call may change, so that they can be saved before. An empty tuple means that they
+        are unknown: then everything is saved."""
         return tuple(str(value) for name in self.paths if (value := getattr(args, name, "")))
 
     def command(self, args: A) -> str:
-        """Returns the shell command, where there is one."""
+        """Returns the shell command of the call; empty if it runs none."""
         return ""
 
     def target(self, args: A) -> str:
-        """Returns what a rule would allow where that is neither files nor a command, such as a host. Empty means: no
-        such rule."""
+        """Returns the target of a call that a rule of the user could allow, such as a host. Files and commands have
+        rules of their own. Empty means that there is no such target."""
         return ""
 
     def goes_on(self, args: A) -> bool:
@@ -183,29 +187,31 @@ class Tool(ABC, Generic[A]):
         return False
 
     def editable(self, args: A) -> str:
-        """Returns the name of the argument that a person may edit before the call runs, or nothing."""
+        """Returns the name of the argument that a person may edit before the call runs; empty if there is none."""
         return self.body
 
     def proposed(self, args: A) -> str:
-        """Returns the value of that argument as a text."""
+        """Returns the value of the editable argument as a text."""
         return str(getattr(args, self.editable(args), ""))
 
     def has_body(self, args: Mapping[str, Any]) -> bool:
-        """Says whether the body already came inside the JSON."""
+        """Says whether the argument `body` already came inside the JSON."""
         return self.body in args
 
     def standing(self, args: dict[str, Any]) -> str:
-        """Returns the text that a body would replace, where there is one and it is short enough to be shown."""
+        """Returns the current text that the argument `body` would replace, if there is one and it is short enough to be
+        shown."""
         return ""
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        """Returns what the call would do; the risk is computed from it."""
+        """Returns a description of what the call would do, from which the risk is computed."""
         effect = "read" if self.changes and self.reads_only(args) else self.effect
         path = "" if effect in CHANGING else str(getattr(args, "path", ""))
         return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
 
     def meant(self, action: Action) -> Action:
-        """Returns the action that a call of this tool stands for. It differs where the call names another tool."""
+        """Returns the action that a call of this tool stands for. It is another action if the call names another
+        tool."""
         return action
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -249,7 +255,7 @@ class Tool(ABC, Generic[A]):
         )
 
     def parameters(self) -> dict[str, Any]:
-        """Returns the JSON schema of the arguments that the model is told of."""
+        """Returns the JSON schema of the arguments that are described to the model."""
         schema = self.args.model_json_schema()
         properties = {name: field for name, field in schema.get("properties", {}).items() if name not in self.untold}
         required = [name for name in properties if name in self.asked_for or name in schema.get("required", ())]

@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, ValidationError
 from duckflow.errors import ToolError
 from duckflow.i18n.asking import ends_asking
 from duckflow.state.action import Action, Operation, first_given
-from duckflow.state.phrase import SAID, say
+from duckflow.state.data import SAID, say
 from duckflow.tools.tool import AnyTool, Args, Done, Tool
 
 
@@ -98,8 +98,8 @@ def talk_operations() -> frozenset[str]:
 
 
 class Toolbox:
-    """Finds a tool and checks its arguments; the model is told what is wrong with them. Tools come and go at run
-    time."""
+    """Finds tools by name and checks their arguments; mistakes are reported to the model. Tools can be added and
+    removed at run time."""
 
     def __init__(
         self, operations: Sequence[Operation], make: Callable[[str], Iterable[AnyTool]], later: Collection[str] = ()
@@ -125,12 +125,12 @@ class Toolbox:
         return self._groups[group].get(operation)
 
     def operations(self) -> tuple[Operation, ...]:
-        """Returns the operations that the model is told of now."""
+        """Returns the operations that are offered to the model now."""
         return tuple(self._operations.values())
 
     def add(self, tool: AnyTool, told: bool = True) -> None:
-        """Makes the tool callable; it replaces a tool of the same name. If it is not `told`, the model must search for
-        it first."""
+        """Makes the tool callable; it replaces a tool of the same name. If `told` is False, the model must search for
+        the tool first."""
         if told:
             self._operations[tool.operation] = tool.describe()
             self._untold.discard(tool.operation)
@@ -175,7 +175,7 @@ class Toolbox:
         )
 
     def meant(self, action: Action) -> Action:
-        """Returns the action that this one stands for, with the name of the argument that says what it is about."""
+        """Returns the action that the given action stands for, with the name of its main argument as the subject."""
         if tool := self._at_hand.get(action.operation):
             action = tool.meant(action)
         operation = action.operation
@@ -191,7 +191,7 @@ class Toolbox:
             await self.find(operation).get_ready(calls[operation])
 
     def arguments(self, tool: AnyTool, raw: dict[str, Any]) -> Args:
-        """Checks the arguments and returns them as a model. A null for an optional one is the same as leaving it
+        """Checks the arguments and returns them as a model. A null for an optional argument is the same as leaving it
         out."""
         present_args = {name: value for name, value in raw.items() if value is not None}
         try:

@@ -8,12 +8,12 @@ from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, UndoPort
 from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.answers import read_whole
-from duckflow.i18n.language import fullmatch
 from duckflow.i18n.template import note
+from duckflow.i18n.words import fullmatch
 from duckflow.safety.path_names import named_files
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Question
 from duckflow.tools.tool import Args, Done, Tool
 
@@ -24,8 +24,8 @@ class TakeBackArgs(Args):
 
 
 class TakeTurnBack(Tool[TakeBackArgs]):
-    """Undoes the latest turn, job or step, all of it or only some files or folders. Without a kind it undoes the newest
-    of these. In every mode the user first sees what would change, and must say yes."""
+    """Undoes the latest turn, job or step, all of it or only some files or folders. Without a kind, the newest of the
+    three is undone. In every mode the user first sees what would change, and must say yes."""
 
     operation = "undo.turn"
     effect = "plan"
@@ -59,8 +59,8 @@ class TakeTurnBack(Tool[TakeBackArgs]):
 
 
 def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
-    """Returns the scope of the latest turn, job or step; or of the latest work of any kind, where there is none of that
-    kind."""
+    """Returns the scope of the latest turn, job or step, by `kind`. If there is none of this kind, returns the scope of
+    the latest work of any kind."""
     jobs, turns = [author for author in authors if author.job], [author for author in authors if not author.job]
     match kind:
         case "turn" if turns:
@@ -103,8 +103,8 @@ OTHER_FILE = r"(?<![A-Za-z0-9_./-])[A-Za-z0-9_./-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?!
 
 
 def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
-    """Returns the files that an answer is about, where it names some of the files in question or says that some stay.
-    Returns an empty tuple where that leaves all of them, and None where the answer says anything else."""
+    """Returns those of `paths` that an answer is about: the files that it names, or all but the files that it says
+    should stay. Returns an empty tuple if all files are meant, and None if the answer says anything else."""
     wording, named_paths = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
     wording = re.sub(OTHER_FILE, "#", wording)
     if named_paths and fullmatch("scopes.only_named", wording, language):

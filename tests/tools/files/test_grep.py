@@ -81,6 +81,7 @@ async def test_expressions_only_python_knows_work_too(hands: Hands) -> None:
     assert await hands.told("grep", pattern="foo (?!bar)") == "a.txt\n2:foo baz"
 
 
+@pytest.mark.one_in(2)
 async def test_an_expression_that_takes_forever_is_ended(tmp_path: Path) -> None:
     hands = Hands(tmp_path, FileSettings(grep_seconds=1.0))
     hands.put("a.txt", "a" * 40 + "b\n")

@@ -147,6 +147,7 @@ def answer(message: dict[str, Any]) -> None:
             result = {"prompts": [{"name": "explain", "description": "Explains a topic", "arguments": arguments}]}
         case "prompts/get":
             said = f"Please explain {params['arguments']['topic']}."
+            said = next((habit.removeprefix("says ") for habit in HABITS if habit.startswith("says ")), said)
             result = {"messages": [{"role": "user", "content": {"type": "text", "text": said}}]}
         case "tools/call":
             result = call(number, params)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.state.question import NOBODY, Answer, Question
 from duckflow.tools.outside.elicitation import elicit
 

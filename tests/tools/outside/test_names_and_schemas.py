@@ -7,7 +7,7 @@ from typing import Any
 
 from duckflow.agent.questions import Questions
 from duckflow.state.action import wire_name
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Choice, Question
 from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.outside_tool import operation_names, plain_schema

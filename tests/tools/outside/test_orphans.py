@@ -42,6 +42,7 @@ def gone(mark: str, seconds: float = 20) -> bool:
     return not processes(mark)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_when_it_is_killed(tmp_path: Path, how: signal.Signals) -> None:
     """Even a child that has left its group and ignores signals is ended."""

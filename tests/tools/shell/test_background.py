@@ -107,6 +107,7 @@ async def test_cancelling_while_it_starts_ends_it(tmp_path: Path) -> None:
     assert mark.alive() == 0 and shell.background.jobs() == ()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlock", "none"])
 async def test_none_outlives_duckflow_even_when_it_is_killed(tmp_path: Path, kind: str) -> None:
     if shell_in(tmp_path, kind).sandbox.kind != kind:

@@ -22,6 +22,7 @@ FAILURES = {
 NOISE = "".join(f"test_error_handling[{number}] PASSED, 0 errors\nchecked item {number} ok\n" for number in range(600))
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", FAILURES)
 @pytest.mark.parametrize("piece", [7, 4096])
 def test_the_cause_in_the_middle_of_a_long_output_is_kept(kind: str, piece: int) -> None:

@@ -76,8 +76,8 @@ async def test_temporary_files_have_a_limit(tmp_path: Path, kind: str, place: st
     except ToolError as problem:
         assert problem.key == "shell.too_much_temporary"
     else:
-        # Under Landlock a command has only one such place.
-        assert kind == "landlock" and "exit code 0" not in done.for_model
+        # Under Landlock a command has only one such place, and few homes lie beside one: elsewhere nothing is written.
+        assert (kind == "landlock" or place == "~/../tmp") and "exit code 0" not in done.for_model
 
 
 @needs_bubblewrap

@@ -75,6 +75,7 @@ async def test_cancelling_ends_every_process_even_those_that_left_their_group(sh
     assert mark.alive() == 0
 
 
+@pytest.mark.one_in(3)
 async def test_cancelling_at_any_moment_leaves_nothing_behind(shell: Shell) -> None:
     mark = Mark()
     handles = len(os.listdir("/proc/self/fd"))
@@ -106,6 +107,7 @@ async def test_a_command_may_signal_its_own_group(shell: Shell) -> None:
     assert mark.alive() == 0
 
 
+@pytest.mark.one_in(3)
 async def test_much_output_is_cut_in_the_middle_and_leaves_time_for_others(shell: Shell) -> None:
     turns = 0
 

@@ -11,7 +11,7 @@ from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secrets import BLOT, mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import NO_NEWLINE
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.document import Document, TextForm, encode, to_lf
 from duckflow.tools.files.file_tool import SeenFiles, explained_errors
@@ -19,17 +19,16 @@ from duckflow.tools.tool import Done
 
 CONTEXT = 3
 EXACTLY_COMPARED = 2000
-"""The number of lines from which on texts are compared more roughly, because a file of many equal lines would take
-minutes."""
+"""Texts with more lines than this are compared more roughly, because a file of many equal lines would take minutes."""
 COMPARED = 20_000
-"""The number of changed lines from which on they are not compared at all, because that would take too long. Then all
-old lines are shown, and after them all new ones."""
+"""Texts with more changed lines than this are not compared, because that would take too long. Their diff shows all old
+lines, and after them all new ones."""
 DIFFED = 400
 """The number of lines in the longest diff for which the result of an edit is quoted."""
 NOW_LINES = 40
 NOW_RUN = 2
-"""The number of lines quoted from each end of a long run of new lines. The model knows the rest, since it wrote them.
-"""
+"""The number of lines quoted from each end of a long run of new lines. The lines between are left out: the model wrote
+them."""
 NOW_LENGTH = 200
 HUNK = r"@@ -\S+ \+(\d+)"
 
@@ -42,8 +41,8 @@ class Diff:
 
 
 def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
-    """Compares two texts. `before` or `after` is empty for a file that is made or deleted. The diff is whole, or has at
-    most `limit` lines."""
+    """Compares two texts. `before` is empty for a new file, and `after` for a deleted one. With a `limit`, the diff has
+    at most so many lines."""
     old, new = before.split("\n"), after.split("\n")
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -65,13 +64,13 @@ def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
 
 
 def _common(old: list[str], new: list[str]) -> int:
-    """Returns how many lines are the same from the start."""
+    """Returns the number of lines at the start that both texts have in common."""
     return next((count for count, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
 
 
 def _marked(lines: list[str]) -> list[str]:
-    """Drops the empty last piece of a text that ends with a newline. Where a text does not end with one, its end is
-    marked."""
+    """Takes the pieces of a text that was split at line ends. Drops the empty last piece if the text ended with a
+    newline, else adds a remark to the last line that the newline is missing."""
     return lines[:-1] if not lines[-1] else [*lines[:-1], f"{lines[-1]}\n{NO_NEWLINE}"]
 
 
@@ -144,7 +143,7 @@ class TextChange:
 
 
 def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
-    """Previews the whole change; it also finds out whether the text can be written at all."""
+    """Previews the whole change. Raises a ToolError if the text cannot be written."""
     _refuse_blots(change)
     change.data()
     shown_diff = change.diff()
@@ -154,7 +153,8 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 
 def _refuse_blots(change: TextChange) -> None:
-    """Raises a ToolError if the change would write the mark that hid a secret from the model in place of the secret."""
+    """The model sees a mark in place of every secret. Raises a ToolError if the change would write such a mark into a
+    file that has the secret itself there."""
     text_before = change.before.raw if change.before else ""
     if change.raw.count(BLOT) > text_before.count(BLOT) and mask(text_before).hidden:
         name = shown(change.path)
@@ -179,7 +179,7 @@ def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
 
 
 def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> Done:
-    """Writes the change, and says what changed."""
+    """Writes the change, and returns a result that says what changed."""
     refuse_if_changed(change.path, change.fingerprint, seen)
     name = shown(change.path)
     full_diff = change.diff(DIFFED)
@@ -201,8 +201,8 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
 
 
 def _now(change: TextChange, changes: str) -> str:
-    """Quotes the changed places as they read now, with line numbers, so that the model need not read them again; new
-    lines have a `+`. Returns nothing where the model wrote the whole text, because it knows it."""
+    """Quotes the changed places as they read now, with line numbers, so that the model need not read them again. New
+    lines have a `+`. Returns an empty text if the model wrote the whole file, because then it knows the text."""
     lines, quoted_lines, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
     number = 0
     for line in [*changes.split("\n")[2:], "@@"]:

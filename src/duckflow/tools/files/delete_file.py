@@ -8,14 +8,14 @@ from itertools import islice
 from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import diff, refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 NAMED = 50
-"""The number of files of a folder that a preview names; the others are only counted."""
+"""The number of files of a folder that a preview names; further files are only counted."""
 COUNTED = 100_000
 
 
@@ -78,8 +78,8 @@ class DeleteFile(FileTool[DeleteArgs]):
         return target, entries
 
     def _fingerprint(self, target: FolderEntry, inside: list[FolderEntry]) -> str:
-        """Returns a digest of the target's name, kind, size and time, and of the same facts for everything
-        in a folder."""
+        """Returns a digest of the name, kind, size and time of the target, and of everything in it if it is a
+        folder."""
         digest = hashlib.sha256()
         for entry in (target, *inside):
             # A folder's own time changes with its content, which is part of the digest anyway.
@@ -88,7 +88,7 @@ class DeleteFile(FileTool[DeleteArgs]):
         return digest.hexdigest()
 
     def _text(self, target: FolderEntry) -> str:
-        """Returns the text for the diff; nothing for a link, a large file, or a file that is no text."""
+        """Returns the text for the diff. It is empty for a link, a large file, or a file that is no text."""
         if target.kind != "file" or target.size > self.settings.read_bytes:
             return ""
         try:
@@ -98,7 +98,7 @@ class DeleteFile(FileTool[DeleteArgs]):
 
 
 def _usable(files: list[FolderEntry]) -> Iterator[str]:
-    """Yields the paths that are valid text. A name with broken bytes could not be stored in the journal."""
+    """Yields the paths that are valid text. Other names, with broken bytes, could not be stored in the journal."""
     for file in files:
         with suppress(UnicodeEncodeError):
             file.path.encode()

@@ -51,7 +51,7 @@ class TextForm:
     """True if encoding the text again gives the same bytes. If not, the file can be read but not rewritten."""
 
     def describe(self) -> str:
-        """Returns what is unusual about the form, or nothing."""
+        """Names the unusual encoding or line ends of the text; empty if both are usual."""
         name = "UTF-8 with BOM" if self.bom and self.encoding == "utf-8" else NAMES.get(self.encoding, "")
         line_ends = {"\r\n": "CRLF", "\r": "CR"}.get(self.newline, "")
         return ", ".join(filter(None, (name, line_ends)))
@@ -82,7 +82,7 @@ def decode(data: bytes) -> Decoded | None:
 
 
 def encode(text: str, form: TextForm) -> bytes:
-    """Returns the bytes of a text in a file's form; the line ends must already be right."""
+    """Returns the bytes of a text in a file's form. The text must already have the file's line ends."""
     try:
         return form.bom + text.encode(form.encoding)
     except UnicodeEncodeError as problem:
@@ -90,19 +90,19 @@ def encode(text: str, form: TextForm) -> bytes:
         line = text.count("\n", 0, problem.start) + 1
         name = NAMES.get(form.encoding, "UTF-8")
         code = f"U+{ord(char):04X}"
-        visible_text = char if char.isprintable() else code
+        shown_char = char if char.isprintable() else code
         raise ToolError(
-            f"The file is {name}, which has no character {visible_text} ({code}, line {line} of the new text). "
+            f"The file is {name}, which has no character {shown_char} ({code}, line {line} of the new text). "
             "Nothing was written. Write the text without it.",
             "file.encoding",
             encoding=name,
-            char=f"{visible_text} ({code})",
+            char=f"{shown_char} ({code})",
             line=line,
         ) from None
 
 
 def dominant_newline(text: str) -> str:
-    r"""Returns the line end that most lines have; `\n` if there is none."""
+    r"""Returns the line end that most lines have; `\n` if no line has any."""
     crlf = text.count("\r\n")
     lf = text.count("\n") - crlf
     if crlf > lf:

@@ -52,7 +52,7 @@ def _shared(letters: Counter[str], line: str) -> float:
 QUOTED = 2000
 LINES_NAMED = 10
 TELLING = 12
-"""The length from which on finding the new text in the file suggests that the edit was made before."""
+"""A new text of at least this length that already stands in the file suggests that the edit was made before."""
 
 # The ways in which two lines are compared, from strict to loose.
 LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: " ".join(line.split()))
@@ -61,8 +61,9 @@ LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: 
 def replace(before: str, old: str, new: str, all: bool = False, whole_lines: bool = False) -> str:
     """Returns the text after the edit. Raises a ToolError when `old` is missing, ambiguous, or nothing would change.
 
-    It looks for `old` exactly, then line by line, ignoring trailing blanks, then indentation (which is carried over to
-    `new`), and last the width of blanks inside. `whole_lines`: `old` starts at the beginning of a line."""
+    The search for `old` is exact at first. Then it goes line by line and ignores trailing blanks, then indentation
+    (which is carried over to `new`), and last the width of blanks inside a line. `whole_lines` means that `old` starts
+    at the beginning of a line."""
     newline = dominant_newline(before)
     old, new = with_newline(old, newline), with_newline(new, newline)
     if old == new:
@@ -84,8 +85,9 @@ def _fill(before: str, new: str) -> str:
 
 
 def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
-    """Returns every place of `old` if all are wanted. Otherwise overlapping places count too, since two ways to read an
-    edit make it ambiguous, and the search ends after MOST_PLACES: a file of one repeated letter has endless ones."""
+    """Returns the places where `old` occurs in the text. Unless `all` places are wanted, overlapping places count too,
+    because an edit that fits in two ways is ambiguous. That search stops at MOST_PLACES, because a file of one repeated
+    letter has a place at every letter."""
     places: list[int] = []
     offset = text.find(old)
     while offset >= 0 and (all or len(places) < MOST_PLACES):
@@ -126,8 +128,8 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
 
 
 def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Returns the lines without line ends and without the blank lines around `old`; the same blank lines are dropped
-    from `new`."""
+    """Splits both texts into lines without line ends. Drops blank lines at the beginning and end of `old`, and from
+    `new` as many of the blank lines that it has there too."""
     old_lines, new_lines = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
     for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
         while old_lines and not old_lines[side].strip():
@@ -138,8 +140,8 @@ def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
 
 
 def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
-    """Finds the places by searching the joined text once, because comparing line by line would take the product of both
-    numbers of lines."""
+    """Returns the indexes of the lines where the wanted lines begin. It joins the lines and searches them once, because
+    comparing every line with every wanted line would take too long."""
     text = "".join(f"\n{line}" for line in (*lines, ""))
     places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
     numbers, number, end = list[int](), 0, 0
@@ -152,15 +154,15 @@ def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
 def _put(lines: list[str], fresh: dict[int, list[str]], length: int, line_end: str) -> str:
     out: list[str] = []
     end = 0
-    for index, new in fresh.items():
+    for index, new_lines in fresh.items():
         if index >= end:
             out += lines[end:index]
             end = index + length
-            out += [line + line_end for line in new]
+            out += [line + line_end for line in new_lines]
             if end == len(lines):
                 # The last line of a file may have no newline at its end. When it is deleted, the line before keeps its
-                # own.
-                out = [*out[:-1], out[-1].removesuffix(line_end)] if new else [*out, ""]
+                # newline.
+                out = [*out[:-1], out[-1].removesuffix(line_end)] if new_lines else [*out, ""]
     return "\n".join(out + lines[end:])
 
 
@@ -177,22 +179,24 @@ def _ambiguous(numbers: list[int]) -> ToolError:
 
 def _not_found(before: str, lines: list[str], wanted: list[str], new: str, unsure: list[int]) -> ToolError:
     closest_range = range(unsure[0], unsure[0] + len(wanted)) if unsure else closest(lines, wanted)
-    parts = ["`old` does not occur in the file, so nothing was changed."]
+    sentences = ["`old` does not occur in the file, so nothing was changed."]
     if unsure:
-        parts = ["`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."]
+        sentences = [
+            "`old` fits only without its indentation, and which one is meant is not clear. Nothing was changed."
+        ]
     if len(new.strip()) >= TELLING and new.strip() in before:
-        parts.append("The text of `new` is already there: perhaps the edit was made before.")
+        sentences.append("The text of `new` is already there: perhaps the edit was made before.")
     if len(before) <= QUOTED:
-        parts.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
+        sentences.append(f"The current text of the file is:\n{_quoted(lines)}\nCopy `old` exactly from it.")
     elif closest_range:
         quoted_lines = _quoted([lines[index] for index in closest_range])
-        parts.append(
+        sentences.append(
             f"The nearest text, lines {closest_range.start + 1}-{closest_range.stop}, is:\n{quoted_lines}\n"
             "Copy `old` exactly from it."
         )
     else:
-        parts.append("Read the file again before editing.")
-    return ToolError("\n".join(parts), "edit.not_found")
+        sentences.append("Read the file again before editing.")
+    return ToolError("\n".join(sentences), "edit.not_found")
 
 
 def _quoted(lines: list[str]) -> str:
@@ -268,7 +272,8 @@ TOLD = {
 
 
 class EditArgs(Args):
-    """Pairs of old and new text; a model that is asked for them afterwards writes SEARCH/REPLACE blocks."""
+    """The edits of a call, as pairs of old and new text. If the model sends them after the call, it writes them as
+    SEARCH/REPLACE blocks."""
 
     path: str
     edits: Annotated[list[Edit] | str, WithJsonSchema(TOLD)] = ""
@@ -348,12 +353,14 @@ def _together(problems: dict[int, ToolError], edits: int) -> ToolError:
     first_problem = next(iter(problems.values()))
     if edits == 1:
         return first_problem
-    parts = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
+    sentences = [f"Edit {number} of {edits}: {problem.for_model}" for number, problem in problems.items()]
     if fitting_numbers := [str(number) for number in range(1, edits + 1) if number not in problems]:
-        parts.append(
+        sentences.append(
             f"The others ({', '.join(fitting_numbers)}) fit. All edits of one call are made together: none was made."
         )
-    return ToolError("\n".join(parts), first_problem.key, **{**first_problem.values, "reason": "\n".join(parts)})
+    return ToolError(
+        "\n".join(sentences), first_problem.key, **{**first_problem.values, "reason": "\n".join(sentences)}
+    )
 
 
 def _written(pair: tuple[str, str]) -> str:

@@ -1,4 +1,4 @@
-"""The common part of all file tools: paths, documents, what the model has seen of them, and errors of the file
+"""The common part of all file tools: paths, documents, the lines that the model has seen, and errors of the file
 system."""
 
 import errno
@@ -65,20 +65,20 @@ class SeenFiles:
         self._previewed.pop(path, None)
 
     def edited(self, path: str, before: str, digest: str) -> None:
-        """Notes that a part was changed. If the model knew the whole file before, it still does."""
+        """Notes that the model changed a part of a file. If the model knew the whole file before, it still does."""
         seen_file = self._seen.pop(path, None)
         if seen_file and seen_file.whole and seen_file.digest == before:
             self.wrote(path, digest)
         self._previewed.pop(path, None)
 
     def forget(self, path: str) -> None:
-        """Forgets a file, or a folder with everything in it, that is gone."""
+        """Forgets a file that is gone, or a folder that is gone with everything in it."""
         for seen_path in self._beneath(path):
             del self._seen[seen_path]
         self._previewed.pop(path, None)
 
     def moved(self, source: str, target: str) -> None:
-        """Keeps what the model knows of a file under its new name."""
+        """Moves the model's knowledge of a file to the file's new name."""
         for seen_path in self._beneath(source):
             self._seen[target + seen_path[len(source) :]] = self._seen.pop(seen_path)
         self._previewed.pop(source, None)
@@ -90,7 +90,7 @@ class SeenFiles:
         self._previewed[path] = fingerprint
 
     def take_preview(self, path: str) -> str | None:
-        """Returns the state that the last preview of this path was made from. It can be taken only once."""
+        """Returns the fingerprint of the file that the last preview of this path was made from, and forgets it."""
         return self._previewed.pop(path, None)
 
 
@@ -114,7 +114,7 @@ REASONS: dict[int, tuple[str, str]] = {
 
 @contextmanager
 def explained_errors(workspace: Workspace, path: str) -> Generator[None]:
-    """Turns an OSError inside into a ToolError about this path."""
+    """Turns an OSError that is raised inside the context into a ToolError about this path."""
     try:
         yield
     except OSError as problem:
@@ -131,7 +131,7 @@ def _explained(problem: OSError, workspace: Workspace, path: str) -> ToolError:
 
 
 def _suggestion(workspace: Workspace, path: str) -> str:
-    """Suggests files of the same or nearly the same name."""
+    """Suggests files whose name is the same or nearly the same."""
     import difflib
 
     try:
@@ -156,7 +156,8 @@ class FileTool(Tool[A]):
         self.settings = settings
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        """Names the file that is read by its real place: a link may have a harmless name."""
+        """Returns the deed of reading, with the place that the path really leads to, because a link to a secret file
+        may have a harmless name."""
         deed = super().deed(args, preview)
         if deed.reads:
             with suppress(ToolError):
@@ -164,7 +165,7 @@ class FileTool(Tool[A]):
         return deed
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-        """Gives hooks absolute paths."""
+        """Returns the arguments for hooks, with absolute paths."""
         hook_args = super().for_hooks(args, folder)
         if isinstance(path := hook_args.get(HOOK_PATH), str):
             hook_args[HOOK_PATH] = str(folder / path)
@@ -181,7 +182,8 @@ class FileTool(Tool[A]):
         return {**path_field, **super().result_for_hooks(text, args, folder)}
 
     def real_path(self, path: str, follow: bool = True) -> str:
-        """Returns the one spelling of a path that the workspace uses; a ToolError when the path cannot be used."""
+        """Returns the one spelling of a path that the workspace uses. Raises a ToolError when the path cannot be
+        used."""
         with explained_errors(self.workspace, path):
             return self.workspace.relative(path, follow)
 

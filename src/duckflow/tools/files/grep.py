@@ -18,7 +18,7 @@ from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secret_index import secrets_beneath
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import GREP
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.files.search import Match, Search, TextMatch, find_matches
@@ -63,7 +63,8 @@ class Grep(FileTool[GrepArgs]):
             result = await self._by_python(args, path)
         secret_paths: list[str] = []
         if kind == "folder" and not secret_name(path):
-            # They are listed whether they hold a match or not: otherwise a secret could be guessed piece by piece.
+            # These files are listed whether they hold a match or not: otherwise a secret could be guessed piece by
+            # piece.
             secret_paths = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
             result.matches = [match for match in result.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
@@ -76,8 +77,8 @@ class Grep(FileTool[GrepArgs]):
         return Done("\n".join(lines), phrase)
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
-        """Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of expressions, and does
-        not know which places are private."""
+        """Searches with ripgrep. Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of
+        expressions, and does not know which places are private."""
         ripgrep = find_program("rg", self.workspace.root)
         if ripgrep is None or not args.pattern.isascii() or self.workspace.private:
             return None
@@ -116,7 +117,7 @@ class Grep(FileTool[GrepArgs]):
 
     def _by_file(self, matches: list[Match], context: int) -> list[str]:
         """Lists each file's name, and below it its matches with the lines around them. The text of a line follows its
-        number and a mark: `:` for a match and `-` for the others."""
+        number and a mark: `:` for a match and `-` for a line around a match."""
         lines: list[str] = []
         for path, group in groupby(matches, lambda match: match.path):
             lines += ["", shown(path)] if lines else [shown(path)]
@@ -139,7 +140,7 @@ class Grep(FileTool[GrepArgs]):
             last_number = line
 
     def _lines_of(self, path: str) -> Sequence[str]:
-        """Returns the lines of a file; none if it cannot be read, or not whole."""
+        """Returns the lines of a file; an empty list if the file cannot be read as a whole."""
         try:
             return load(self.workspace, path, self.settings.max_file_bytes).lines
         except (DuckflowError, OSError):

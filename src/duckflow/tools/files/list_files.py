@@ -6,7 +6,7 @@ from itertools import islice
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import glob_matcher, ignored_in
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
@@ -83,7 +83,8 @@ class ListFiles(FileTool[ListArgs]):
         return Done("\n".join([f"{name}/", *lines] if lines else [f"{name}/ (empty, or all ignored by git)"]), phrase)
 
     def _found(self, path: str, depth: int) -> list[FolderEntry]:
-        """Returns one entry more than may be shown, so that the caller knows whether there are more."""
+        """Returns the entries below a folder: at most one more than may be shown, so that the caller knows whether some
+        are missing."""
         is_ignored = ignored_in(self.workspace)
         depth_above = 0 if path == "." else path.count("/") + 1
 

@@ -2,7 +2,7 @@
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
@@ -13,7 +13,7 @@ class FolderArgs(Args):
 
 
 class MakeFolder(FileTool[FolderArgs]):
-    """Makes a folder and the folders above it; one that exists is fine."""
+    """Makes a folder and the folders above it. A folder that exists already is no error."""
 
     operation = "file_ops.make_folder"
     effect = "write"

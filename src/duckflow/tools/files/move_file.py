@@ -4,15 +4,15 @@ from duckflow.errors import ToolError
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.path_names import shown
 from duckflow.safety.secret_index import secrets_beneath
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.files.change import refuse_if_changed
 from duckflow.tools.files.file_tool import FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
 
 NAMED = 10
-"""Secret files in a moved folder that a preview names: under another name they may no longer be recognized as
-secret."""
+"""The number of secret files in a moved folder that a preview names. They are named because a secret file may no longer
+be recognized under its new name."""
 
 
 class MoveArgs(Args):
@@ -21,7 +21,8 @@ class MoveArgs(Args):
 
 
 class MoveFile(FileTool[MoveArgs]):
-    """Moves a file or folder, never over another one. If the target is a folder, it is moved into it."""
+    """Moves a file or folder, never over another one. If the target is a folder, the file or folder is moved into the
+    target."""
 
     operation = "file_ops.move_file"
     effect = "write"

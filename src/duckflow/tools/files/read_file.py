@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown, shown_size
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.tools.files.document import Document, large_lines
 from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, explained_errors
 from duckflow.tools.tool import Args, Done
@@ -58,7 +58,7 @@ class ReadFile(FileTool[ReadArgs]):
         return Done(f"{_header(document, shown_lines, len(lines))}\n{text}{note}", phrase)
 
     def _excerpt(self, path: str, args: ReadArgs) -> Done:
-        """Reads lines of a file that is too large to be read whole; it does not count as seen."""
+        """Reads lines of a file that is too large to be read whole. The file does not count as seen."""
         start = max(1, args.start_line)
         wanted_count = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
         with explained_errors(self.workspace, path), self.workspace.open(path) as file:
@@ -74,7 +74,7 @@ class ReadFile(FileTool[ReadArgs]):
         return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(shown_lines)))
 
     def _cut(self, lines: list[str], wanted: range) -> tuple[range, str, bool]:
-        """Returns as many of the wanted lines as may be shown at once, and says whether they are complete: only the
+        """Returns as many of the wanted lines as may be shown at once, and whether they are complete. Only the
         beginning of a giant line is shown."""
         room = self.settings.read_bytes
         out: list[str] = []
@@ -111,8 +111,8 @@ def _header(document: Document, part: range, total: int) -> str:
 
 
 def _outline(document: Document, room: int) -> str:
-    """Returns the outline of a long source file; nothing where its language is not known, or the extra is not
-    installed."""
+    """Returns the outline of a long source file. It is empty if the language is not known, or the extra that reads code
+    is not installed."""
     from duckflow.code.outline import file_outline
     from duckflow.code.syntax import LARGEST, available, symbols_in
 

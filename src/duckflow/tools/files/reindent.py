@@ -4,10 +4,10 @@ from math import gcd
 
 
 def reindent(old: list[str], current: list[str], new: list[str]) -> list[str] | None:
-    """Returns the `new` lines with the file's indentation, where `old` matches `found` except for indentation.
+    """Returns the `new` lines with the file's indentation. `old` must match the `current` lines except for indentation.
 
-    Either all lines differ by the same leading blanks, or the units differ (tabs for spaces) level by level. Anything
-    else would be a guess, and returns None."""
+    Either all lines differ by the same leading blanks, or the units differ (tabs for spaces) level by level. Any other
+    difference would be a guess, so the result is None."""
     pairs = [(leading(a), leading(b)) for a, b in zip(old, current, strict=True) if a.strip()]
     if not pairs:
         return None
@@ -60,8 +60,8 @@ def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | Non
 
 
 def _unit(indents: list[str]) -> str:
-    """Returns one level of indentation: a tab, or the number of spaces that all have in common; nothing when they are
-    mixed."""
+    """Returns one level of indentation: a tab, or the number of spaces that all have in common; empty when tabs and
+    spaces are mixed."""
     used_characters = set("".join(indents))
     if used_characters == {"\t"}:
         return "\t"

@@ -96,7 +96,8 @@ def search(request: Search, out: BinaryIO) -> None:
 
 
 def _lines(workspace: Workspace, path: str, limit: int) -> Iterator[tuple[int, str]]:
-    """Yields the lines of a file with their numbers; none of a file that is no text, or is gone meanwhile."""
+    """Yields the lines of a file with their numbers. A file that is no text, or has been deleted meanwhile, has no
+    lines."""
     try:
         if workspace.stat(f"./{path}").size > limit:
             with workspace.open(f"./{path}") as file:

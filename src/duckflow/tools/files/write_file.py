@@ -18,8 +18,8 @@ MARKDOWN = (".md", ".markdown", ".mdx")
 
 
 def without_fence(content: str, path: str) -> str:
-    """Returns the text inside, when the whole content is one fence. A Markdown file may really consist of one fence, so
-    there only a fence that is marked as markdown is removed."""
+    """Returns the text inside the fence if the whole content is one fenced block, else the content. A Markdown file may
+    really consist of one fence, so there only a fence that is marked as markdown is removed."""
     lines = content.strip().split("\n")
     first_fence = FENCE.match(lines[0])
     if not first_fence or len(lines) < 2 or not _closes_last(lines, first_fence[1]):
@@ -30,7 +30,8 @@ def without_fence(content: str, path: str) -> str:
 
 
 def _closes_last(lines: list[str], opening: str) -> bool:
-    """Says whether the first fence ends with the last line, counting fences inside it."""
+    """Says whether the fence that the first line opens is closed by the last line and not before. Fences inside it are
+    opened and closed in between."""
     depth = 0
     for number, line in enumerate(lines):
         fence = FENCE.match(line.rstrip("\r"))
@@ -48,7 +49,7 @@ class WriteArgs(Args):
 
 
 class WriteFile(FileTool[WriteArgs]):
-    """Makes a file, or replaces the text of one that was read."""
+    """Makes a new file, or replaces the whole text of a file that the model has read."""
 
     operation = "file_ops.write_file"
     effect = "write"
@@ -107,8 +108,8 @@ class WriteFile(FileTool[WriteArgs]):
             raise self._refusal(document, f"You have read only a part of {name}.", "file.read_first")
 
     def _refusal(self, document: Document, why: str, key: str) -> ToolError:
-        """Makes the error. It quotes the current text when that is short: then the model has seen it and may try again
-        at once."""
+        """Makes the error that refuses a write. The error quotes the current text if that is short: then the model has
+        seen the text and may try again at once."""
         name, text = shown(document.path), document.text
         if not self._may_quote(document):
             way_out = "Read it first, or edit only a part of it."
@@ -120,7 +121,7 @@ class WriteFile(FileTool[WriteArgs]):
 
 
 def _in_form_of(document: Document, content: str) -> str:
-    """Returns the content with the file's line ends, and with or without a newline at the end, as the file has it."""
+    """Returns the content with the file's line ends. It ends with a newline if the file does."""
     text = with_newline(content.removeprefix("\ufeff"), document.form.newline)
     newline = document.form.newline
     if not document.raw or not text:

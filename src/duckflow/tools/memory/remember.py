@@ -5,7 +5,7 @@ from collections.abc import Callable
 from duckflow.errors import ToolError
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import RECALL
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import with_newline
@@ -20,7 +20,7 @@ Find = Callable[[str], tuple[int, str]]
 
 class Recall(Tool[ResponseArgs]):
     """Finds messages of this or earlier sessions that are no longer in the context. It takes the same arguments as
-    `response`, because a shape that the request's schema already has costs nothing."""
+    `response`, because the request's schema describes them only once, which saves tokens."""
 
     operation = RECALL
     effect = "read"
@@ -40,13 +40,13 @@ class Recall(Tool[ResponseArgs]):
 
 
 WithLesson = Callable[[str, str], str]
-"""A function that takes the file's text and a lesson, and returns the new text; the same text if the lesson is already
-in it."""
+"""A function that takes the text of the file of lessons and a lesson, and returns the new text. A lesson that the text
+already has is not added."""
 
 
 class Remember(FileTool[ResponseArgs]):
-    """Adds one line to the project's lessons. The line is a change like any other: shown, asked for, recorded,
-    undone."""
+    """Adds one line to the project's lessons. The line is a change of a file like any other: it is shown, permitted,
+    recorded, and can be undone."""
 
     operation = "memory.remember"
     effect = "memory"

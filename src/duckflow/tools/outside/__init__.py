@@ -1,1 +1,1 @@
-"""Tools of others, offered by servers of the Model Context Protocol."""
+"""Tools that are not part of Duckflow, offered by servers of the Model Context Protocol."""

@@ -1,4 +1,4 @@
-"""A session with one server, in both versions of the protocol: the handshake, the lists of what it offers, and
+"""A session with one server, in both versions of the protocol: the handshake, the lists of the server's offers, and
 calls."""
 
 import asyncio
@@ -32,8 +32,8 @@ Show = Callable[[str], None]
 
 
 class Client:
-    """A client of one server. `over_stdio` or `over_http` comes first, then `connect`. An RpcError says what the server
-    refuses."""
+    """A client of one server. `over_stdio` or `over_http` comes first, then `connect`. A refusal of the server is
+    raised as an RpcError."""
 
     def __init__(
         self, folder: Path, elicit: Elicit, changed: Callable[[str], None], ended: Callable[[str], None]
@@ -61,7 +61,8 @@ class Client:
         self._transport = HttpTransport(url, headers, self._peer.take, self._peer.fail, self._gone)
 
     async def connect(self) -> None:
-        """Connects with a handshake, as most servers expect. A server that refuses it is asked in the newer way."""
+        """Connects with a handshake, as most servers expect. If the server refuses the handshake, the newer version of
+        the protocol is tried."""
         try:
             await self._initialize()
         except RpcError as refusal:
@@ -73,7 +74,7 @@ class Client:
                 raise refusal from None
 
     async def list(self, kind: str) -> list[Table]:
-        """Returns all `tools`, `prompts` or `resources`; nothing where the server has none of them."""
+        """Returns all `tools`, `prompts` or `resources`; an empty list if the server does not offer this kind."""
         if kind not in self.offers:
             return []
         entries: list[Table] = []
@@ -92,8 +93,8 @@ class Client:
         return entries
 
     async def request(self, method: str, params: Table, show: Show | None = None) -> Table:
-        """Returns the result. If the server needs more input, the user is asked and the request is sent again with
-        it."""
+        """Returns the result of a request. If the server needs more input, the user is asked, and the request is sent
+        again with the answer."""
         extra: Table = {}
         for _ in range(ROUNDS):
             number = self._peer.next_number()
@@ -132,7 +133,8 @@ class Client:
             self._transport.listen()
 
     async def _discover(self) -> None:
-        """Connects in the newer way: there is no session, and every request says what a handshake would have said."""
+        """Connects by the newer version of the protocol: there is no session, and every request says what a handshake
+        would have said."""
         self._meta = {
             f"{META}protocolVersion": STATELESS,
             f"{META}clientInfo": _who(),
@@ -151,8 +153,9 @@ class Client:
             self._listening = asyncio.create_task(self._listen(changing_kinds))
 
     async def _listen(self, kinds: Collection[str]) -> None:
-        """Waits for changes in the newer way: one request stays open, and the server's notifications are its answer. If
-        it breaks off, it is made again; changes in between were missed, so the lists are read anew."""
+        """Waits for changes by the newer version of the protocol: one request stays open, and the server's
+        notifications are its answer. If the request breaks off, it is sent again. Changes in between were missed, so
+        the lists are read anew."""
         notifications = {f"{kind}ListChanged": True for kind in kinds}
         wait = FIRST_WAIT
         while True:

@@ -1,5 +1,5 @@
-"""The answers of servers in the form that the model gets: texts in one piece, and pictures. The rest of long texts, and
-all other data, is kept on disk."""
+"""The answers of servers in the form that the model gets: texts in one piece, and pictures. The part of a text that is
+too long, and all other data, is kept on disk."""
 
 import base64
 import binascii
@@ -25,15 +25,16 @@ TakePicture = Callable[[bytes, str], Picture]
 
 
 class KeptOutputs:
-    """Files for outputs that do not fit into a prompt, in a folder of Duckflow's own. Old files are deleted."""
+    """Files for outputs that do not fit into a prompt, in a folder of Duckflow. Old files are deleted."""
 
     def __init__(self, folder: Path, most: int, take: TakePicture | None = None) -> None:
-        """`take` keeps a picture with the conversation, where there is one."""
+        """`take` keeps a picture with the conversation. It is None where there is no conversation."""
         self._folder = folder
         self._most = most
         self.take = take
         self.linked: dict[str, str] = {}
-        """The resources that results of tools link to, with the server that has each address."""
+        """The addresses of the resources that results of tools link to, each with the name of the server that has the
+        resource."""
         self._cleared = False
 
     def cut(self, text: str, name: str) -> str:
@@ -53,7 +54,8 @@ class KeptOutputs:
         return path
 
     def read(self, name: str, start: int) -> str:
-        """Returns the text from this character on. Raises FileNotFoundError for a file that is not in the folder."""
+        """Returns the text of a stored output from the character `start` on. Raises FileNotFoundError for a file that
+        is not in the folder."""
         path = self._folder / name
         if path.parent != self._folder or not path.is_file():
             raise FileNotFoundError(name)
@@ -87,11 +89,11 @@ def join(contents: Sequence[Content], name: str, outputs: KeptOutputs) -> Conten
 
 def read_result(result: Table, name: str, outputs: KeptOutputs) -> Content:
     """Reads the result of a call. Structured content is added as JSON, unless the text says the same."""
-    parts = [read_block(block, name, outputs) for block in tables(result.get("content"))]
+    contents = [read_block(block, name, outputs) for block in tables(result.get("content"))]
     structured_content: Any = result.get("structuredContent")
-    if structured_content is not None and not _says("\n".join(block.text for block in parts), structured_content):
-        parts.append(Content(json.dumps(structured_content, ensure_ascii=False)))
-    return join(parts, name, outputs)
+    if structured_content is not None and not _says("\n".join(block.text for block in contents), structured_content):
+        contents.append(Content(json.dumps(structured_content, ensure_ascii=False)))
+    return join(contents, name, outputs)
 
 
 def read_block(block: Table, name: str, outputs: KeptOutputs) -> Content:

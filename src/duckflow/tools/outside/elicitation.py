@@ -7,13 +7,12 @@ from typing import Any, cast
 
 from duckflow.events.ports import Ask
 from duckflow.safety.path_names import shown, shown_line
-from duckflow.state.data import as_table, tables
-from duckflow.state.phrase import Phrase, quote, say
+from duckflow.state.data import Phrase, as_table, quote, say, tables
 from duckflow.state.question import NOBODY, Choice, Question
 
 Table = dict[str, Any]
 MOST_FIELDS = 40
-"""The most fields of a form that somebody would fill in one question after the other."""
+"""A form with more fields than this is not asked, because nobody would answer so many questions one after the other."""
 MOST_CHOICES = 20
 MOST_LINES, LONGEST_WORDS = 30, 4000
 LONGEST_LABEL = 200
@@ -31,7 +30,7 @@ FORMATS = {
 
 
 class UnfitValue(ValueError):
-    """The text that was typed is not what the server asks for."""
+    """Raised for a typed text that does not fit the field that the server asks for."""
 
     def __init__(self, why: Phrase) -> None:
         super().__init__(why.key)
@@ -116,7 +115,7 @@ def _choices(field: Table) -> Iterator[Choice]:
     values: list[Any] = list(field.get("enum") or ()) or [option.get("const") for option in titled_options]
     names: list[Any] = list(field.get("enumNames") or ()) or [option.get("title") for option in titled_options]
     if len(values) > MOST_CHOICES:
-        # With so many choices the user types the value, and it is compared with them.
+        # With so many choices the user types the value, which is then compared with the choices.
         return
     for value, name in zip_longest(values, names[: len(values)]):
         yield Choice(key=str(value), label=quote(shown(str(name or value))[:LONGEST_LABEL]))
@@ -135,10 +134,10 @@ def _value(field: Table, text: str) -> Any:
             _within(number, field, "minimum", "maximum")
             return number
         case "array":
-            parts = [part.strip() for part in text.split(",") if part.strip()]
-            _within(len(parts), field, "minItems", "maxItems")
-            _offered(parts, as_table(field.get("items")).get("enum"))
-            return parts
+            values = [value.strip() for value in text.split(",") if value.strip()]
+            _within(len(values), field, "minItems", "maxItems")
+            _offered(values, as_table(field.get("items")).get("enum"))
+            return values
         case _:
             _offered([text], field.get("enum"))
             _within(len(text), field, "minLength", "maxLength")

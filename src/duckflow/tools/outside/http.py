@@ -34,18 +34,19 @@ SCOPE = re.compile(r'scope="([^"]*)"')
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 Headers = Callable[[bool], Awaitable[Mapping[str, str]]]
-"""A function that returns the headers for every request. `True` means that the server refused the earlier ones."""
+"""A function that returns the headers for every request. Its argument is True if the server refused the earlier
+headers."""
 
 
 class EventStream:
-    """The events of one response, with what is needed to go on after it broke off."""
+    """The events of one response, and the id of the last event, from which a broken stream can be continued."""
 
     def __init__(self) -> None:
         self.last = ""
         self.retry = RETRY_SECONDS
 
     async def read(self, response: httpx.Response) -> AsyncIterator[Any]:
-        """Yields the messages in it."""
+        """Yields the messages of the response."""
         lines: list[str] = []
         size = 0
         async for line in _lines(response):
@@ -110,7 +111,7 @@ class HttpTransport:
         await asyncio.gather(*self._telling)
 
     def listen(self) -> None:
-        """Listens to messages that the server sends on its own, where it offers that."""
+        """Listens to messages that the server sends by itself, if the server offers that."""
         if not self.stateless:
             self._start(self._listen())
 
@@ -157,7 +158,8 @@ class HttpTransport:
             raise RpcError(GONE, _in_words(problem)) from None
 
     async def _sent(self, message: Message, headers: Mapping[str, str]) -> str | None:
-        """Sends the message. Returns None if the server accepted it, else what the server says about logins."""
+        """Sends the message. Returns None if the server accepted it, else the server's header about the login that it
+        wants."""
         async with self._client.stream("POST", self._url, json=message, headers=headers) as response:
             challenge = response.headers.get("www-authenticate", "")
             if response.status_code == UNAUTHORIZED or (response.status_code == FORBIDDEN and wanted_scope(challenge)):
@@ -176,7 +178,7 @@ class HttpTransport:
         return None
 
     async def _refuse(self, response: httpx.Response) -> None:
-        """Raises an error for an answer that is no success. An error in the body is used as it is."""
+        """Raises an error for a response that is no success. If the body holds an error, that error is raised."""
         status = response.status_code
         if status < REDIRECTED:
             return
@@ -192,7 +194,7 @@ class HttpTransport:
         raise RpcError(INTERNAL, f"HTTP {status} {' '.join(body.decode('utf-8', 'replace').split())[:SHOWN_BODY]}")
 
     async def _is_older(self) -> bool:
-        """Says whether the server streams the address to post to, as servers did before 2025."""
+        """Says whether the server is older than 2025: such a server streams the address to post to."""
         headers = {"accept": "text/event-stream", **await self._headers(False)}
         with contextlib.suppress(httpx.HTTPError, TimeoutError):
             async with (
@@ -204,7 +206,7 @@ class HttpTransport:
         return False
 
     async def _read_stream(self, response: httpx.Response, message: Message) -> None:
-        """Reads a stream. It may break off before the answer has come; then it is continued where it stopped."""
+        """Reads a stream. If it breaks off before the answer has come, it is continued where it stopped."""
         stream, request_id = EventStream(), message.get("id")
         try:
             if await self._heard(stream, response, request_id):
@@ -224,7 +226,7 @@ class HttpTransport:
         raise RpcError(GONE, "the server's answer broke off")
 
     async def _heard(self, stream: EventStream, response: httpx.Response, wanted: Any) -> bool:
-        """Says whether the answer to `wanted` was among the messages."""
+        """Passes on the messages of a response. Returns True if the answer to the request `wanted` was among them."""
         async for message in stream.read(response):
             self._take_all(message)
             fields = as_table(message)
@@ -263,7 +265,7 @@ class HttpTransport:
 
 
 def wanted_scope(challenge: str) -> str:
-    """Returns the rights that are missing, where a login has too few of them."""
+    """Returns the missing rights if the server says that the login has too few; else an empty text."""
     match = SCOPE.search(challenge)
     return match[1] if match and "insufficient_scope" in challenge else ""
 

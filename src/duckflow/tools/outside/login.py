@@ -36,7 +36,7 @@ class Logins:
         self._folder = folder
 
     async def token_for(self, url: str, refused: bool) -> str:
-        """Returns the token for an address; nothing where nobody has logged in, or the login has expired for good."""
+        """Returns the token for an address; empty if nobody has logged in, or the login has expired for good."""
         login = await asyncio.to_thread(self._read, url)
         if not login:
             return ""
@@ -85,7 +85,7 @@ def login_of(tokens: Table, client: Table, endpoint: str, resource: str) -> Tabl
 
 
 async def _renewed(login: Table) -> Table:
-    """Renews a login by its refresh token; returns nothing where that is not possible."""
+    """Renews a login by its refresh token. Returns an empty login if that is not possible."""
     client, endpoint = as_table(login.get("client")), str(login.get("endpoint", ""))
     if not login.get("refresh_token") or not endpoint:
         return {}
@@ -119,7 +119,8 @@ class Returned(NamedTuple):
 
 
 class Landing:
-    """A page on this machine where the browser ends. The user may also paste its address."""
+    """A page on this machine to which the browser is sent at the end of a login. The user may also paste the address
+    that the browser was sent to."""
 
     def __init__(self, said: str) -> None:
         self._said = said
@@ -132,16 +133,17 @@ class Landing:
         self.address = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}"
 
     def take(self, address: str) -> bool:
-        """Takes an address, and says whether it was the awaited one."""
-        parts = urlsplit(address.strip())
-        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        if parts.path != PATH or self._returned.done() or not query.keys() & {"code", "error"}:
+        """Takes an address to which a browser was sent. Returns True if this is the end of the login, with a code or an
+        error in the address."""
+        url_parts = urlsplit(address.strip())
+        query = {name: values[0] for name, values in parse_qs(url_parts.query).items()}
+        if url_parts.path != PATH or self._returned.done() or not query.keys() & {"code", "error"}:
             return False
         if "code" in query:
             self._returned.set_result(Returned(query["code"], query.get("state"), query.get("iss")))
         else:
             reason = query.get("error_description") or query["error"]
-            self._returned.set_exception(UsageError("mcp.login_failed", name=parts.netloc, reason=reason))
+            self._returned.set_exception(UsageError("mcp.login_failed", name=url_parts.netloc, reason=reason))
         return True
 
     async def returned(self) -> Returned:
@@ -167,8 +169,8 @@ class Landing:
 
 
 class LoginWish(NamedTuple):
-    """A wish to log in: the server's address, what it says about logins, and the client's id and secret there, if
-    any."""
+    """A wish to log in: the server's address, its header about logins, and the client's id and secret at that server,
+    if any."""
 
     url: str
     challenge: str = ""

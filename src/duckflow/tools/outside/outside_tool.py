@@ -1,5 +1,5 @@
-"""A tool of a server as one of Duckflow's own, with the same Gate and journal. Its claims about itself lower no
-risk."""
+"""Makes a tool of a server look like one of Duckflow's own, with the same Gate and journal. What the server says about
+its tool never lowers the computed risk."""
 
 import asyncio
 import hashlib
@@ -15,8 +15,7 @@ from duckflow.errors import ToolError
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
-from duckflow.state.data import as_table, shorten, tables, text_of
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, as_table, say, shorten, tables, text_of
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, read_result
 from duckflow.tools.outside.http import LOGIN_NEEDED, wanted_scope
@@ -30,8 +29,8 @@ HASHED = 7
 LONGEST_TEXT = 1000
 LONGEST_SAID = 10_000
 MOST_LINKS = 10
-"""The most resources of one result that may be read. A server learns from the choice among them, and the user is not
-asked."""
+"""The most resources of one result that may be read. There is a limit because the server learns which of them are read,
+and the user is not asked."""
 SHOWN = 80
 
 
@@ -46,8 +45,8 @@ class OutsideArgs(Args):
 
 
 def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
-    """Returns the name `mcp__server__tool` for each tool. A name that is too long, or stands for two tools, gets a
-    mark."""
+    """Returns the name `mcp__server__tool` for each tool. A name that is too long, or that two tools would share, ends
+    with a digest."""
     plain_names = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
     taken_names = list(plain_names.values())
     return {
@@ -153,7 +152,7 @@ class OutsideTool(Tool[OutsideArgs]):
         )
 
     def _shown(self, text: str) -> Phrase:
-        brief_text = shorten(" ".join(text[:LONGEST_TEXT].split()), SHOWN)
+        brief_text = shorten(text[:LONGEST_TEXT], SHOWN)
         return say("mcp.called", server=self.server.name, tool=self.name, text=brief_text)
 
 
@@ -184,7 +183,7 @@ LONGEST_DESCRIPTION = 300
 
 
 def plain_schema(schema: Any) -> Table:
-    """Returns an object with `properties` and `required`, no matter what the server sent."""
+    """Returns a schema with `properties` and `required`, even if the server sent something else."""
     table = as_table(schema)
     simple_schema = _plain(table, table, 0)
     return {
@@ -221,7 +220,7 @@ def _plain(schema: Any, top: Table, depth: int) -> Table:
 
 
 def _resolved(table: Table, top: Table) -> Table:
-    """Follows a reference within the schema; returns nothing for any other reference."""
+    """Follows a reference within the schema. Any other reference gives an empty schema."""
     for _ in range(DEEPEST):
         reference = table.get("$ref")
         if not isinstance(reference, str):

@@ -1,5 +1,5 @@
-"""`.mcp.json`: the servers that a work folder brings, in the format of other agents. They run once the folder is
-trusted."""
+"""`.mcp.json`: the servers that a work folder names, in the format that other coding tools use too. The servers run
+only once the user trusts the folder."""
 
 import json
 from collections.abc import Mapping
@@ -41,7 +41,8 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
 
 
 def brought_server(name: str, entry: ServerSettings) -> BroughtProgram:
-    """Describes a server for the user's agreement: everything that its entry says, word for word."""
+    """Describes a server to the user, who must agree before it is started: everything that its entry says, word for
+    word."""
     fields: dict[str, Any] = entry.model_dump(include=set(KNOWN), exclude_defaults=True)
     lines = [f"{key}: {json.dumps(fields[key], ensure_ascii=False)}" for key in KNOWN if key in fields]
     return BroughtProgram(f"server {name}", " · ".join(lines))

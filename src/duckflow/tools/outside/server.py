@@ -13,7 +13,7 @@ from duckflow.clock import PausableTimeout
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.rpc import RpcError
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table
 from duckflow.tools.outside.http import LOGIN_NEEDED
 from duckflow.tools.outside.stdio import child_environment, filled_in, unset_in
@@ -33,8 +33,8 @@ CALM_SECONDS = 0.5
 """Seconds to wait before a list that changed is read again."""
 
 Tokens = Callable[[str, bool], Awaitable[str]]
-"""A function that returns the token for an address from the keyring, or nothing. `True` means that the server refused
-the earlier token."""
+"""A function that returns the token for an address from the keyring; empty if there is none. Its second argument is
+True if the server refused the earlier token."""
 
 
 class BroughtServer(NamedTuple):
@@ -53,8 +53,8 @@ async def no_token(url: str, refused: bool) -> str:
 
 
 class OutsideServer:
-    """A server. It runs in a task of its own, so that its end does not affect other servers. `brought` is set if the
-    work folder brought it."""
+    """A server. It runs in a separate task, so that its end does not affect other servers. `brought` is set if the work
+    folder brought the server."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class OutsideServer:
         self.tried = asyncio.Event()
         """Set when the server has answered, or failed, for the first time."""
         self.seconds = 0.0
-        """Seconds that its last start took."""
+        """The number of seconds that the server's last start took."""
         self.about = ""
         self._folder = folder
         self._ask = elicit(name)
@@ -103,8 +103,8 @@ class OutsideServer:
         self.start()
 
     async def call(self, method: str, params: Table, show: Show | None = None) -> Table:
-        """Calls the server. Raises RpcError when it is not running, or refuses. A server that is just starting is
-        waited for a moment."""
+        """Calls the server. Raises RpcError when the server is not running, or refuses. A call waits a moment for a
+        server that is just starting."""
         if self.state in ("starting", "waiting"):
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._up.wait(), PATIENCE_SECONDS)
@@ -115,7 +115,7 @@ class OutsideServer:
 
     @contextlib.contextmanager
     def timed(self, timeout: PausableTimeout) -> Generator[None]:
-        """While the context is open, the time limit stands still when the user is asked a question of this server."""
+        """Makes the time limit stand still while the user answers a question of this server."""
         self._timeouts.add(timeout)
         try:
             yield

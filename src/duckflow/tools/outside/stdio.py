@@ -6,20 +6,20 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 
 from duckflow.programs.launch import AT_ONCE, Launch
-from duckflow.programs.tree import ProcessTree
+from duckflow.programs.process import ProcessTree
 from duckflow.rpc import GONE, Message, RpcError, line_of
 
 INHERITED = ("HOME", "PATH", "TERM", "USER", "SHELL", "LOGNAME")
 VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
 LONGEST_LINE = 16 * 1024 * 1024
 BREATH_SECONDS = 0.005
-"""The pause in seconds after a large read. It lets others run, and makes a server wait that sends too much."""
+"""The pause in seconds after a large read. It lets other tasks run, and slows down a server that sends too much."""
 LOG_TAIL = 2000
 PATIENCE_SECONDS = 3.0
 
 
 def filled_in(text: str, variables: Mapping[str, str]) -> str:
-    """Replaces `${NAME}` and `${NAME:-otherwise}` by the user's variables."""
+    """Replaces `${NAME}` and `${NAME:-default}` by the values of the user's variables."""
     return VARIABLE.sub(lambda match: variables.get(match[1]) or match[2] or "", text)
 
 
@@ -32,14 +32,14 @@ def unset_in(texts: Iterable[str], variables: Mapping[str, str]) -> list[str]:
 
 
 def child_environment(environ: Mapping[str, str], named: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables that every program needs, and those that the server's entry names; no others of the
-    user's."""
+    """Returns the variables that every program needs, and the variables that the server's entry names. The server sees
+    no other variable of the user."""
     inherited_variables = {name: environ[name] for name in INHERITED if name in environ}
     return inherited_variables | {name: filled_in(value, environ) for name, value in named.items()}
 
 
 class StdioTransport:
-    """A server's process. `take` gets every line, `ended` the reason when it is over."""
+    """A server's process. `take` gets every line. `ended` gets the reason when the process has ended."""
 
     def __init__(self, take: Callable[[bytes], None], ended: Callable[[str], None]) -> None:
         self._take = take
@@ -111,7 +111,7 @@ class StdioTransport:
             await asyncio.sleep(BREATH_SECONDS)
 
     def _cause(self) -> str:
-        """Returns how it ended, and the last line it wrote to its log."""
+        """Returns how the process ended, and the last line that it wrote to its log."""
         code = self._process.returncode if self._process else None
         lines = [line.strip() for line in self._log.splitlines() if line.strip()]
         return " · ".join([f"exit code {code}", *lines[-1:]])

@@ -1,10 +1,10 @@
-"""Reading a success criterion: the files, texts in files, and commands that it names, each of which must be shown."""
+"""Reads from a success criterion the files, texts in files, and commands that it names. A result must prove each."""
 
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from duckflow.i18n.language import begins, fullmatch, search
+from duckflow.i18n.words import begins, fullmatch, search
 from duckflow.state.plan import Plan
 from duckflow.tools.shell.calls import called
 from duckflow.tools.shell.checkers import recognised
@@ -30,23 +30,26 @@ SHORT_OPTION = rf" -(?:[kmpcnoj] (?!{VERBS}(?:e?s)?\b)[A-Za-z0-9_./:-]*[A-Za-z0-
 """A pattern for a short option with its value, if it takes one. The word after any other option belongs to the
 sentence."""
 ARGUMENT = (
-    rf"{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
+    r" --?[A-Za-z][A-Za-z-]*[ =](?:'[^'\n]+'|\"[^\"\n]+\")"
+    rf"| (?!with|{VERBS}(?:e?s)?\b)[A-Za-z0-9_][A-Za-z0-9_./:-]*(?= --?[A-Za-z])"
+    rf"|{SHORT_OPTION}| (?:--[a-z][A-Za-z0-9-]*(?:=[A-Za-z0-9_./:-]+)?|{FILE}"
     r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?!or\b|fail\b)))[A-Za-z_.][A-Za-z0-9_./:-]*)"
     r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
 )
-"""An argument of a command, not a word of the sentence: an option, a file, or a name with a sign in it."""
+"""A pattern for an argument of a command, as opposed to a word of the sentence: an option, also with a quoted value, a
+word before an option, a file, or a name with a sign in it."""
 QUOTED = (
     r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
 )
 PIECE = rf"{QUOTED}|(?P<command>{COMMAND}(?:{ARGUMENT})*)|(?P<file>{FILE})"
 SENTENCE = r"(?:`[^`\n]*`|\"[^\"\n]*\"|(?<![A-Za-z0-9])'[^'\n]+'(?![A-Za-z0-9])|(?![。\n;；]|\.\s).)+"
-"""One sentence. A quoted part may contain the signs that end a sentence."""
+"""A pattern for one sentence. A quoted part may contain the signs that end a sentence."""
 
 
 class NamedThing(NamedTuple):
-    """One thing that a criterion names: a file that exists or is gone, or a command that ended; with the texts in
-    it."""
+    """One thing that a criterion names, with the texts that must be in it: a file that exists or is gone, or a command
+    that ended."""
 
     kind: Literal["file", "gone", "command"]
     name: str
@@ -56,11 +59,22 @@ class NamedThing(NamedTuple):
     """The exit code that the command must have; `!0` means any but 0."""
     unchecked: tuple[str, ...] = ()
     """Statements in plain words about the thing's content, which nothing can check."""
+    written: str = ""
+    """The criterion's text from the beginning of the command on. It is kept because the end of a command without
+    quotation marks is not always clear."""
+
+    def as_run(self, command: str) -> "NamedThing":
+        """Returns the thing with the command that was run as its name, if the criterion can be read so: `pytest -q
+        tests passes` may name `pytest -q` or `pytest -q tests`."""
+        call = re.split(r"\s*(?:\d>|[|&;<>\n])", command)[0]
+        begins_so = call.startswith(f"{self.name} ") and self.written.startswith(call)
+        ends_there = begins_so and not re.match(r"[./:=-]*\w", self.written[len(call) :])
+        return self._replace(name=call) if ends_there else self
 
     def told(self) -> str:
-        name = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
+        name_and_code = f"{self.name}: exit code {self.code}" if self.code != "0" else self.name
         texts = [f'"{text}"' for text in self.texts] + [f'no "{text}"' for text in self.absent]
-        return f"{'no ' if self.kind == 'gone' else ''}{name}" + (f" ({', '.join(texts)})" if texts else "")
+        return f"{'no ' if self.kind == 'gone' else ''}{name_and_code}" + (f" ({', '.join(texts)})" if texts else "")
 
 
 def named_in(success: str) -> tuple[NamedThing, ...]:
@@ -76,9 +90,9 @@ def named_in(success: str) -> tuple[NamedThing, ...]:
 
 
 def with_checks(plan: Plan) -> Plan:
-    """Adds to a draft the commands that its criteria name. A yes to the plan allows them, confined to the sandbox.
-    Commands that may be dangerous, leave the folder or show secrets are left out: the user is asked when they are run.
-    An approved plan keeps what was shown before the yes."""
+    """Adds to a draft the commands that its criteria name. The user's yes to the plan allows these commands, confined
+    to the sandbox. Commands that may be dangerous, leave the folder or show secrets are left out: the user is asked
+    when they are run. An approved plan is not changed, because the user said yes to what was shown."""
     if plan.status != "draft":
         return plan
     commands = [thing.name for step in plan.steps for thing in named_in(step.success) if thing.kind == "command"]
@@ -90,15 +104,15 @@ def _may_run(command: str) -> bool:
     from duckflow.safety.risk import NOT_FULLY_READ, REVEALING
 
     judgement = judge_command(command)
-    is_asked_about = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judgement.reasons)
-    return judgement.verdict == "ask" and not judgement.leaves and not is_asked_about
+    needs_a_closer_look = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judgement.reasons)
+    return judgement.verdict == "ask" and not judgement.leaves and not needs_a_closer_look
 
 
 class Piece(NamedTuple):
     kind: Literal["file", "command", "text"]
     text: str
     before: str
-    """The text between this piece and the one before it."""
+    """The text between the previous piece and this one."""
     after: str
 
 
@@ -114,7 +128,8 @@ def _sentence(sentence: str) -> Iterator[NamedThing]:
         piece = pieces[number]
         if piece.kind == "command":
             code = _code(sentence if len(subjects) == 1 else piece.after)
-            yield _with_prose(_wanted("command", piece, texts[number], code), piece, texts[number])
+            thing = _wanted("command", piece, texts[number], code)._replace(written=piece.text + piece.after)
+            yield _with_prose(thing, piece, texts[number])
         elif not is_gone:
             yield _with_prose(_wanted("file", piece, texts[number]), piece, texts[number])
         elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
@@ -140,7 +155,7 @@ def _pieces(sentence: str) -> Iterator[Piece]:
 
 
 def _around(name: str, before: str, after: str) -> bool:
-    """Says whether the words right before or right after a piece match this pattern."""
+    """Says whether the word pattern called `name` fits the words right before or right after a piece."""
     return bool(search(f"{name}_before", before) or begins(f"{name}_after", after))
 
 
@@ -174,8 +189,9 @@ def _wanted(kind: Literal["file", "command"], subject: Piece, texts: list[Piece]
 
 
 def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedThing:
-    """Adds what the words after a thing say about its content. A word that is named as such can be looked for; anything
-    else cannot be checked. Known checks need none of this: their reports say enough."""
+    """Adds the statements that the words after a thing make about its content. A word that is named as such can be
+    looked for; any other statement cannot be checked. A known check gets no statements, because its report says
+    enough."""
     if thing.kind == "command" and recognised(thing.name):
         return thing
     words = [word for piece in (subject, *texts) for word in _words_in(piece.after)]

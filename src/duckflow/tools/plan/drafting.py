@@ -14,8 +14,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.data import shorten
 from duckflow.state.message import last_request
 from duckflow.state.plan import Plan, Step, Task
-from duckflow.tools.plan.folder import facts, listing
-from duckflow.tools.plan.ports import Folder, Think
+from duckflow.tools.plan.folder import WorkFolder, facts, listing
+from duckflow.tools.plan.ports import Think
 
 if TYPE_CHECKING:
     from duckflow.tools.plan.step_context import FilePiece
@@ -34,7 +34,7 @@ def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
-    """Returns the model's draft. Raises a ToolError if the draft stays unusable."""
+    """Returns the draft that the model writes by a procedure. Raises a ToolError if the draft stays unusable."""
     failures: list[tuple[str, str]] = []
     while True:
         reply = await think(procedure, values, schema, failures)
@@ -73,19 +73,19 @@ class Revision(NamedTuple):
 
 
 class Drafter:
-    """Gets plans and tasks drafted by the model, with what the state and the work folder say."""
+    """Gets plans and tasks drafted by the model. The request quotes the state and the work folder."""
 
     def __init__(
         self,
         state: AgentState,
         think: Think,
-        folder: Folder,
+        folder: WorkFolder,
         operations: Callable[[], Sequence[Operation]],
         offered: Callable[[], Awaitable[tuple[Operation, ...]]],
         room: int,
     ) -> None:
-        """`operations` returns the operations that a task may use now. `offered` returns them as the model is told of
-        them, and finds the model for that. `room` is the number of characters of files that are quoted to a step."""
+        """`operations` returns the operations that a task may use now. `offered` returns their descriptions for the
+        model that drafts. `room` is the number of characters of files that are quoted to a step."""
         self.state = state
         self.think = think
         self.folder = folder
@@ -131,11 +131,12 @@ class Drafter:
         return still_with_tests(revised_plan, plan, revision.text, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
-        """Returns the step's tasks: completed ones stay, the others are drafted anew, from the step's own context."""
+        """Returns the step's tasks. Completed tasks stay; all other tasks are drafted anew, from the step's own
+        context."""
         return (await self._drafted_tasks(plan, step, changes, answers=False))[0]
 
     async def tasks_for(self, plan: Plan, step: Step, words: str) -> tuple[list[Task], str]:
-        """Returns the tasks in view of what the user said to the step, and the model's answer to that."""
+        """Drafts tasks in view of the user's words to the step. Returns them with the model's answer to the user."""
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:
@@ -261,7 +262,7 @@ def _takes_text(operation: Operation) -> bool:
 
 
 def _relative(path: str, folder: str) -> str:
-    """Returns a path relative to the folder; the folder itself becomes nothing."""
+    """Returns a path relative to the folder; an empty text for the folder itself."""
     path = path.strip().rstrip("/")
     if path in (".", folder.rstrip("/")):
         return ""
@@ -269,7 +270,8 @@ def _relative(path: str, folder: str) -> str:
 
 
 def as_listed(plan: Plan, known: bool = False) -> str:
-    """Returns the plan as numbered lines for the model. `known` leaves out what the model has just written itself."""
+    """Returns the plan as numbered lines for the model. If the model has just written the plan, `known` leaves out the
+    texts that it knows."""
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     lines = [f"{plan.plan_id} {plan.name!r} ({plan.status})" + (f", goal: {plan.goal}" if not known else "")]
     for number, step in enumerate(plan.steps, 1):

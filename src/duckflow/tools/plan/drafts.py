@@ -8,7 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.broken_json import read_json
-from duckflow.i18n.language import joined
+from duckflow.i18n.words import joined
 from duckflow.state.data import Line200, shorten
 from duckflow.state.plan import Plan, Step, dependency_problems
 
@@ -16,7 +16,7 @@ MOST_STEPS = 200
 
 
 def _listed(value: Any) -> Any:
-    """Makes a list of a single value where a list belongs, and an empty list of nothing."""
+    """Makes a list of a single value where a list belongs, and an empty list of None or an empty text."""
     if value is None or value == "":
         return []
     return cast("list[Any]", value) if isinstance(value, list) else [value]
@@ -27,7 +27,7 @@ Lines = Annotated[list[Line200], BeforeValidator(_listed)]
 
 
 class Draft(BaseModel):
-    """A reply of the model. Fields that it made up are ignored; a null is the same as leaving a field out."""
+    """A reply of the model. Unknown fields are ignored; a null is the same as leaving a field out."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
@@ -153,7 +153,7 @@ def _step(draft: StepDraft, step: Step) -> Step:
 
 
 def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
-    """Replaces dependencies by number or name with ids. Unknown and circular ones raise ReplyUnusable."""
+    """Replaces dependencies by number or name with ids. Raises ReplyUnusable for unknown or circular dependencies."""
     ids = {str(number): step.step_id for number, step in enumerate(steps, 1)}
     ids |= {draft.name.casefold(): step.step_id for draft, step in zip(drafts, steps, strict=True)}
     for draft, step in zip(drafts, steps, strict=True):

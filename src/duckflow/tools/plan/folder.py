@@ -1,4 +1,4 @@
-"""The work folder as planning sees it: what can be learned about the project by looking."""
+"""The work folder as planning sees it: facts about the project that can be read from its files."""
 
 import json
 
@@ -6,10 +6,9 @@ from duckflow.errors import ToolError
 from duckflow.safety.ignore_rules import ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
-from duckflow.tools.plan.ports import Folder
 
 FACT_FILE = 16_000_000
-"""The size in bytes of the largest file that is looked at. The tools cannot read a larger one either."""
+"""The size in bytes of the largest file that is read for facts. The tools cannot read a larger file either."""
 NAMES = 60
 TICK = 0.01
 """Seconds that a file system's clock may be behind."""
@@ -19,7 +18,7 @@ EMPTY_BY_NATURE = frozenset(("__init__.py", "py.typed", ".gitkeep"))
 
 
 class WorkFolder:
-    """Looks at the work folder, and never fails because of what it finds there."""
+    """Looks at the work folder. Broken or unreadable files never make it fail."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -44,11 +43,14 @@ class WorkFolder:
         return True
 
     def changed_since(self, at: float) -> bool:
+        """Says whether a file was made, deleted or written since the time `at`. Caches and files that git ignores do
+        not count."""
         is_ignored, folder_entry = ignored_in(self._workspace), self._workspace.stat(".")
         entries = self._workspace.walk(enter=lambda folder: not is_ignored(folder))
         return any(entry.modified > at - TICK and not is_ignored(entry) for entry in (folder_entry, *entries))
 
     def has_content(self, path: str) -> bool:
+        """Says whether the path is a file (no link) that has content, or a kind of file that is always empty."""
         try:
             entry = self._workspace.stat(path, follow=False)
         except (OSError, ToolError):
@@ -59,8 +61,8 @@ class WorkFolder:
         return (entry.size > 0 and not is_blank) or entry.name in EMPTY_BY_NATURE
 
 
-def command_for_tests(folder: Folder) -> str:
-    """Returns the command that runs this project's tests, found by looking; nothing when there are none."""
+def command_for_tests(folder: WorkFolder) -> str:
+    """Returns the command that runs this project's tests, guessed from its files; empty if there are no tests."""
     names = set(folder.names())
     if names & {"pytest.ini", "conftest.py"} or "[tool.pytest" in folder.text("pyproject.toml"):
         return "python -m pytest -q"
@@ -79,13 +81,13 @@ def command_for_tests(folder: Folder) -> str:
     return ""
 
 
-def facts(folder: Folder) -> str:
-    """Returns what is known of the project, in one line."""
+def facts(folder: WorkFolder) -> str:
+    """Describes the project in one line by the facts that its files show."""
     command = command_for_tests(folder)
     return f"its tests are run with: {command}" if command else ""
 
 
-def listing(folder: Folder) -> str:
+def listing(folder: WorkFolder) -> str:
     names = folder.names()
     note = f" … and {len(names) - NAMES} more" if len(names) > NAMES else ""
     return ", ".join(names[:NAMES]) + note

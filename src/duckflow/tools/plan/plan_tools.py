@@ -9,11 +9,12 @@ from duckflow.events.ports import Emit
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.plan import Plan, Step, StepStatus
 from duckflow.tools.plan.criterion import named_in, with_checks
 from duckflow.tools.plan.drafting import Drafter, Revision, as_listed
-from duckflow.tools.plan.ports import Approval, Folder
+from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.plan.ports import Approval
 from duckflow.tools.plan.proof import lacking, proof, unchecked
 from duckflow.tools.plan.steering import tell_changed_steps, words_of_user
 from duckflow.tools.tool import A, Args, Done, Tool
@@ -23,6 +24,17 @@ class PlanTool(Tool[A]):
     """A tool that changes or shows the plan."""
 
     effect = "plan"
+
+
+class DraftingTool(PlanTool[A]):
+    """A tool that has the model draft something."""
+
+    led = True
+
+    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
+        self._state = state
+        self._emit = emit
+        self._drafter = drafter
 
 
 def steps_schema(**more: str) -> WithJsonSchema:
@@ -37,7 +49,7 @@ def steps_schema(**more: str) -> WithJsonSchema:
 
 
 class ProposeArgs(Args):
-    """A goal, and the plan for it where the model has drafted it already, in the context it has."""
+    """A goal, and the plan for that goal if the model sends a plan with the call."""
 
     text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
     name: str = ""
@@ -46,7 +58,8 @@ class ProposeArgs(Args):
 
 
 class ReviseArgs(Args):
-    """Changes in words, and what the model has drafted of the changed plan already: its goal, its name, its steps."""
+    """The changes in words, and those parts of the changed plan (goal, name, steps) that the model has drafted
+    already."""
 
     text: str = Field(min_length=1, validation_alias=AliasChoices("text", "changes"))
     goal: str = ""
@@ -78,19 +91,13 @@ LESSON_WANTED = (
 )
 
 
-class Propose(PlanTool[ProposeArgs]):
+class Propose(DraftingTool[ProposeArgs]):
     """Drafts a plan, unless the call contains it. The user must say yes to it."""
 
     operation = "plan_tool.propose"
     subject = ("goal",)
     when = ("none",)
-    led = True
     args = ProposeArgs
-
-    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
-        self._state = state
-        self._emit = emit
-        self._drafter = drafter
 
     async def run(self, args: ProposeArgs) -> Done:
         state = self._state
@@ -108,7 +115,7 @@ class Propose(PlanTool[ProposeArgs]):
         )
 
     def asks(self, args: ProposeArgs, language: str) -> bool:
-        """Returns True: a draft asks the user for a yes."""
+        """Returns True, because the user is asked for a yes to the draft."""
         return True
 
 
@@ -128,25 +135,19 @@ class GetPlan(PlanTool[IdArgs]):
         return Done(as_listed(plan), say("plan.looked_up", name=plan.name))
 
 
-class Revise(PlanTool[ReviseArgs]):
-    """Changes the plan as described in words. Work that is going on is told before its next task."""
+class Revise(DraftingTool[ReviseArgs]):
+    """Changes the plan as described in words. Steps that are being carried out are told before their next task."""
 
     operation = "plan_tool.revise"
     when = ("draft", "approved", "over")
-    led = True
     args = ReviseArgs
-
-    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
-        self._state = state
-        self._emit = emit
-        self._drafter = drafter
 
     async def run(self, args: ReviseArgs) -> Done:
         settled_ids = {step.step_id for step in the_plan(self._state).steps if step.status in ("completed", "failed")}
         revision = Revision(args.text, args.goal, args.name, args.steps)
         plan = await self._drafter.revise(the_plan(self._state), revision)
         reopened_ids = {step.step_id for step in plan.steps if step.step_id in settled_ids and step.status == "pending"}
-        # Work went on in the meantime, so what it has reached since the draft was requested counts.
+        # Work went on in the meantime, so the states that steps have reached since the draft was requested count.
         plan = up_to_date(plan, the_plan(self._state), reopened_ids)
         plan_approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
         if plan_approved and (weakening := weakened(plan_approved, plan)):
@@ -161,11 +162,12 @@ class Revise(PlanTool[ReviseArgs]):
         return Done(f"Revised:\n{listing}", say("plan.revised", name=plan.name, steps=len(plan.steps)))
 
     def asks(self, args: ReviseArgs, language: str) -> bool:
-        """Says whether the plan is a draft, which asks the user for a yes."""
+        """Returns True if the plan is a draft, because the user is asked for a yes to a draft."""
         return self._state.plan is not None and self._state.plan.status == "draft"
 
     def _ask_for_yes(self, plan: Plan, weaker: str, approved: Plan) -> Done:
-        """Turns an approved plan that now asks for less into a draft again. The draft keeps what the user approved."""
+        """Turns an approved plan that now asks for less into a draft again. The draft remembers the plan that the user
+        approved."""
         if self._state.live_jobs():
             raise ToolError(
                 f"not changed: the user approved {weaker}, and a job works on it. Cancel the job first, or ask them",
@@ -197,14 +199,14 @@ class Approve(PlanTool[ApproveArgs]):
 
 
 class UpdateStep(PlanTool[StepArgs]):
-    """Sets the status of a step. `completed` needs a recorded result; without one the step is marked unverified."""
+    """Sets the status of a step. A completed step that no recorded result proves is marked unverified."""
 
     operation = "plan_tool.update_step"
     when = ("approved",)
     led = True
     args = StepArgs
 
-    def __init__(self, state: AgentState, emit: Emit, folder: Folder) -> None:
+    def __init__(self, state: AgentState, emit: Emit, folder: WorkFolder) -> None:
         self._state = state
         self._emit = emit
         self._folder = folder
@@ -277,7 +279,7 @@ def needs_done(plan: Plan, step: Step) -> None:
 
 
 def weakened(before: Plan, after: Plan) -> str:
-    """Returns what an approved plan asks for and its revision does not: steps that are left out, and things that a
+    """Returns the demands of an approved plan that its revision drops: steps that are left out, and things that a
     criterion names."""
     new_steps = {step.step_id: step for step in after.steps}
     lost_texts: list[str] = []

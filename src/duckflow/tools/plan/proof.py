@@ -1,4 +1,5 @@
-"""Decides whether a step is done: compares what its criterion names with the recorded results and the work folder."""
+"""Finds the evidence that a step is done: compares what its criterion names with the recorded results and the
+work folder."""
 
 import re
 import unicodedata
@@ -9,8 +10,7 @@ from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.plan import Step
 from duckflow.tools.plan.criterion import COMMAND, NamedThing, named_in
-from duckflow.tools.plan.folder import command_for_tests, made_by
-from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.folder import WorkFolder, command_for_tests, made_by
 from duckflow.tools.shell.calls import SHELLS, called, deciding_call, plain_calls, runs_alone, tries_out
 from duckflow.tools.shell.checkers import RUNS_NOTHING, SHOWING, recognised
 
@@ -23,13 +23,14 @@ INLINE = frozenset(("-c", "-e", "-p", "--eval", "--print"))
 """Options after which a program runs code that is written in the command itself."""
 
 
-def proof(state: AgentState, step: Step, folder: Folder) -> str:
-    """Returns what proves the step, newer than the last change that concerns it; nothing when something is not shown.
+def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
+    """Returns the results that prove the step and are newer than the last change that concerns it; empty if it is not
+    proved.
 
-    Everything that its criterion names must be there and have ended as it says; the exit code of another command shows
-    nothing. Where it names nothing, a command counts that was the step's own task, runs a file of the step, or runs the
-    tests. Code that is written in the command itself shows nothing, unless it uses a file of the step. A step without
-    any criterion is also shown by the files that it was to make."""
+    Everything that the step's criterion names must be there and have ended as the criterion says; the exit code of
+    another command proves nothing. If the criterion names nothing, a command counts that was the step's own task, runs
+    a file of the step, or runs the tests. Code that is written in the command itself proves nothing, unless it uses a
+    file of the step. A step without any criterion is also proved by the files that it was to make."""
     if wanted_things := named_in(step.success):
         if unchecked(step):
             return ""
@@ -48,7 +49,7 @@ def proof(state: AgentState, step: Step, folder: Folder) -> str:
     )
 
 
-def lacking(state: AgentState, step: Step, folder: Folder) -> str:
+def lacking(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the things that the step's criterion names and that no result shows."""
     made_paths, record = _meant(state, step), _unaltered(state, step)
     things = [thing for thing in named_in(step.success) if not show(thing, record, folder, made_paths)]
@@ -56,8 +57,8 @@ def lacking(state: AgentState, step: Step, folder: Folder) -> str:
 
 
 def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
-    """Returns the results that were not caused by a change of the check itself. If the step is about such a file,
-    changing it is the work, and its results count."""
+    """Returns the results that were not caused by a change of the check itself, such as its test files. If the step is
+    about such a file, changing that file is the work, and the results count."""
     work = re.sub(COMMAND, "", f"{step.name} {step.description}")
     return [
         evidence for evidence in state.evidence if all(path.rpartition("/")[2] in work for path in evidence.altered)
@@ -65,7 +66,8 @@ def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
 
 
 def _changed_with(wanted: NamedThing, state: AgentState) -> str:
-    """Says that a run of the wanted command shows nothing, since the check itself was changed."""
+    """Returns a remark that a run of the wanted command shows nothing, since the check itself was changed; empty if it
+    was not."""
     for evidence in reversed(state.evidence) if wanted.kind == "command" else ():
         names = evidence.altered or (evidence.check.in_doubt if evidence.check else ())
         if names and (evidence.check or speaks(evidence, wanted)):
@@ -79,13 +81,13 @@ def unchecked(step: Step) -> str:
 
 
 def _meant(state: AgentState, step: Step) -> list[str]:
-    """Returns the files of the work that the step's own text names with their folders."""
+    """Returns the files made or changed by the work whose whole paths stand in the step's own text."""
     return [path for path in dict.fromkeys((*made_by(step), *state.files_changed)) if path in step.text]
 
 
-def refuted(step: Step, result: Evidence | None, changed: Sequence[str], folder: Folder) -> str:
-    """Returns the result that contradicts the proof of a step, or nothing. `changed` are the files that are no longer
-    as they were."""
+def refuted(step: Step, result: Evidence | None, changed: Sequence[str], folder: WorkFolder) -> str:
+    """Returns the result that contradicts the proof of a step; empty if none does. `changed` are the files that were
+    changed after the proof."""
     if result and not result.ran:
         result = None
     if result and not result.ok and f"{result.text.rpartition(': exit code')[0]}: exit code" in step.evidence:
@@ -104,9 +106,9 @@ def refuted(step: Step, result: Evidence | None, changed: Sequence[str], folder:
     return ""
 
 
-def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: Iterable[str] = ()) -> str:
-    """Returns what shows one thing that a criterion names. `made` are files that may be meant where only a name is
-    given."""
+def show(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder, made: Iterable[str] = ()) -> str:
+    """Returns the evidence for one thing that a criterion names; empty if there is none. `made` are files that may be
+    meant where the criterion gives only a name."""
     if wanted.kind == "command":
         return next(
             (
@@ -127,8 +129,8 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: Folder, made: I
     return f"in {present_path}: {_texts(wanted)}" if holds(folder.text(present_path), wanted) else ""
 
 
-def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: Folder) -> str:
-    """Returns a run of all the project's tests: it also shows a run of some of its test files, if these exist."""
+def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder) -> str:
+    """Returns a run of all the project's tests. Such a run also proves a run of some test files, if these exist."""
     wanted_words, tests = called(wanted.name.split()), called(command_for_tests(folder).split())
     files = [word.partition("::")[0] for word in wanted_words if word not in tests and not SHOWING.fullmatch(word)]
     are_test_files = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
@@ -147,12 +149,13 @@ def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: Folder
 
 def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
     """Says whether a result shows or refutes that a command ends as it should; None when it says neither."""
+    wanted = wanted.as_run(evidence.command)
     if check := recognised(wanted.name):
         return _check_speaks(evidence, wanted, check.name.split())
     calls, ran_calls = plain_calls(wanted.name), plain_calls(evidence.command)
     decides = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
     if wanted.code == "0" and evidence.code == 0:
-        # Everything that must succeed before it has succeeded, too.
+        # If the last call succeeded, the calls that had to succeed before it have succeeded, too.
         sure = decides or (calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls))
         return holds(evidence.output, wanted) if sure else None
     if not decides or not (runs_alone(evidence.command) or _just(evidence, wanted)):
@@ -162,7 +165,7 @@ def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
 
 
 def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) -> bool | None:
-    """Judges a check by its own report, and only by a run that leaves out nothing of what is named."""
+    """Judges a check by its own report, and only by a run that leaves out none of the named tests."""
     check = evidence.check
     if check is None or check.ok is None or check.check.split()[:1] != named[:1]:
         return None
@@ -210,7 +213,7 @@ def _failed_with(path: str, record: Sequence[Evidence]) -> bool:
     return next((not evidence.ok for evidence in reversed(record) if evidence.ran and name in evidence.command), False)
 
 
-def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: Folder) -> bool:
+def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: WorkFolder) -> bool:
     """Says whether a command was run for this step, and runs more than the code written in it."""
     call = deciding_call(evidence.command)
     if not call or not tries_out(evidence.command) or call[0] in ("test", "[", *COMPILERS):
@@ -232,7 +235,7 @@ def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: Folder
 
 def _just(evidence: Evidence, wanted: NamedThing) -> bool:
     """Says whether the evidence is a run of exactly this command. A run with other arguments, or in another place, may
-    fail for reasons of its own."""
+    fail for other reasons."""
     ran_calls = plain_calls(evidence.command)
     return evidence.command.split() == wanted.name.split() or (
         bool(ran_calls) and ran_calls == plain_calls(wanted.name)

@@ -1,19 +1,18 @@
-"""Passes on what the user says about a step at work to that step, word for word."""
+"""Passes the user's words about a step on to that step while it is at work."""
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
 from duckflow.events.work import StepTold
 from duckflow.i18n.template import note
-from duckflow.state.agent import AgentState
-from duckflow.state.data import same_words
-from duckflow.state.job import OPEN, Job
-from duckflow.state.phrase import say
+from duckflow.state.agent import OPEN, AgentState, Job
+from duckflow.state.data import same_words, say
 from duckflow.state.plan import Plan, Step, startable
 
 
 def words_of_user(state: AgentState, text: str) -> str:
-    """Returns the user's newest message of this turn, whole, and the model's version of it where that differs."""
+    """Returns the user's newest message of this turn, whole, and the model's version of that message where it
+    differs."""
     newest_message = next((message for message in reversed(state.messages) if message.role == "user"), None)
     if newest_message is None or newest_message.turn != state.turn or same_words(newest_message.text, text):
         return newest_message.text if newest_message and newest_message.turn == state.turn else text
@@ -40,15 +39,16 @@ def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str =
 
 
 def tell_unheard(emit: Emit, steps: list[Step]) -> None:
-    """Tells the user what they said to steps that have ended without hearing it."""
+    """Tells the user which of their words did not reach a step before it ended."""
     for step in steps:
         if step.status != "completed" and (words := "\n".join(step.open_words)):
             emit(Noticed(what=say("step.too_late", step=step.name, text=words)))
 
 
 def steps_that_hear(state: AgentState, wanted: str, words: str) -> list[tuple[Plan, Step]]:
-    """Returns the steps at work that are meant: the steps of a job, or one step by its id, number or name. Between two
-    steps it is the next one. Where there is none any more, a ToolError tells both the user and the model."""
+    """Returns the steps at work that the user's words are for: the steps of a job, or one step by its id, number or
+    name. If a job is between two steps, the words are for the next step. If no such step is left, a ToolError tells
+    both the user and the model."""
     jobs = [job for job in state.jobs.values() if job.status in OPEN]
     named_jobs = [job for job in jobs if wanted in ("", job.job_id, job.name)]
     step = state.plan.step(wanted) if state.plan and not named_jobs else None

@@ -1,5 +1,5 @@
-"""The context of a step: what it is told of the work before it, and the files it builds on. Its size is limited,
-however many steps are done already."""
+"""The context of a step: a summary of the work before it, and the files it builds on. Its size is limited, however many
+steps are done already."""
 
 import posixpath
 import re
@@ -13,11 +13,10 @@ from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.action import GREP, PROPOSE_PLAN, READ_FILE, RUN_COMMAND, Action
 from duckflow.state.agent import AgentState
 from duckflow.state.data import shorten, tables, text_of
-from duckflow.state.message import Message
+from duckflow.state.message import AT_GATE, Message
 from duckflow.state.plan import Plan, Step
 from duckflow.tools.plan.criterion import FILE
-from duckflow.tools.plan.folder import made_by
-from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.folder import WorkFolder, made_by
 
 LONGEST_RESULT = 6000
 CUT = 300
@@ -35,10 +34,10 @@ class SeenResult(NamedTuple):
         return quoted(language, self.call, self.text)
 
 
-def results(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int) -> list[SeenResult]:
+def results(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int) -> list[SeenResult]:
     """Returns results about the step's files first, then about the plan's files; of each call only the latest. The
-    output of a command is valid while no file has changed since; a line of a search result while the file still has
-    it."""
+    output of a command is valid while no file has changed since. A line of a search result is valid while the file
+    still has that line."""
     own_files = set(files_of(plan, step))
     named_files = own_files.union(*(files_of(plan, other) for other in plan.steps), FILE_NAME.findall(plan.goal))
     results_by_call = dict[str, tuple[int, SeenResult]]()
@@ -78,9 +77,9 @@ def _is_about(names: set[str], text: str) -> bool:
     return any(name.rpartition("/")[2] in text for name in names)
 
 
-def _still_there(text: str, folder: Folder) -> Iterator[str]:
-    """Yields the lines of a search result, below the names of their files, without lines that have changed. A file's
-    name stands at the beginning and after each empty line; nothing is left of a file that is gone."""
+def _still_there(text: str, folder: WorkFolder) -> Iterator[str]:
+    """Yields the lines of a search result, below the names of their files, without lines that have changed. In the
+    text, a file's name stands at the beginning and after each empty line. A file that is gone is left out."""
     heading, lines, is_heading = "", list[str](), True
     for line in text.split("\n"):
         number_match = None if is_heading else NUMBERED.fullmatch(line)
@@ -97,15 +96,20 @@ def _still_there(text: str, folder: Folder) -> Iterator[str]:
 
 
 def _same(quoted: str, line: str) -> bool:
-    """Says whether a quoted line is the file's own: the whole line, or its beginning where a search had cut it."""
+    """Says whether a quoted line is still in the file as quoted: the whole line, or its beginning where a search had
+    cut it."""
     current_line = shown_line(line)
     return quoted == current_line or (len(quoted) >= CUT and current_line.startswith(quoted))
 
 
 MENTION = "@"
 NEAR = 400
+LEAST_STEM = 4
+"""The fewest letters that a file's name without its ending must have to be recognized in a text. A shorter name may be
+an ordinary word."""
 LEAST_RUN = 5
-"""Fewest lines of a run that moved: shorter runs may be there by chance."""
+"""The smallest number of neighbouring lines that are recognized after they have moved. Fewer lines may be the same by
+chance."""
 
 
 class FilePiece(NamedTuple):
@@ -114,7 +118,7 @@ class FilePiece(NamedTuple):
     path: str
     text: str
     first: int = 0
-    """The number of its first line; 0 where it is the whole file."""
+    """The number of the first line of the piece; 0 if the piece is the whole file."""
     last: int = 0
     total: int = 0
 
@@ -124,9 +128,9 @@ class FilePiece(NamedTuple):
         return quoted(language, source, self.text)
 
 
-def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int) -> list[FilePiece]:
-    """Returns the step's own files, whole where there is room. Then follow the files that the conversation has read:
-    those of the plan first, then the latest."""
+def pieces(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int) -> list[FilePiece]:
+    """Returns the step's own files, whole where there is room. Then follow the other files that the conversation has
+    read for the plan, first those that the step names."""
     texts = _Texts(folder)
     chosen_pieces: list[FilePiece] = []
     for path in files_of(plan, step):
@@ -135,14 +139,14 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
         if text.strip():
             room -= len(text)
             chosen_pieces.append(FilePiece(path, text))
-    written_lines, read_lines = _lines_written(plan, texts), _lines_read(state, texts)
+    written_lines, read_lines = _lines_written(plan, texts), _lines_read(state, plan, texts)
     for path, numbers in written_lines.items():
         read_lines.setdefault(path, set()).update(numbers)
     paths = sorted(
         read_lines.keys() - {piece.path for piece in chosen_pieces},
         key=lambda path: _rank(path, plan, step, read_lines),
     )
-    # A step builds on what was written before it; that is short compared with what was read.
+    # A step builds on the lines that were written before it, which are few compared with the lines that were read.
     for path in sorted(paths, key=lambda path: path not in written_lines):
         lines = texts.lines(path)
         for run in _runs(read_lines[path]):
@@ -154,10 +158,10 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: Folder, room: int)
 
 
 class _Texts:
-    """Reads each file once. A file that may hold secrets is empty here. Shown parts of other files must still be
-    masked: masking all of a long file would take too long."""
+    """Reads each file once. A file that may hold secrets is empty here. Parts of other files must still be masked when
+    they are shown: masking all of a long file would take too long."""
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder
         self._read: dict[str, str] = {}
         self._split: dict[str, list[str]] = {}
@@ -174,9 +178,9 @@ class _Texts:
         return self._split[path]
 
 
-def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
-    """Returns the indexes of the lines that the conversation has read and that are still the same, the latest file
-    first."""
+def _lines_read(state: AgentState, plan: Plan, texts: _Texts) -> dict[str, set[int]]:
+    """Returns the indexes of the lines that the conversation has read for the plan and that are still the same, the
+    latest file first. A file was read for the plan if the plan names it, or if the plan was proposed in that turn."""
     calls = {
         action.action_id: action.args
         for message in state.messages
@@ -184,10 +188,11 @@ def _lines_read(state: AgentState, texts: _Texts) -> dict[str, set[int]]:
         for action in message.decision.actions
         if action.operation == READ_FILE
     }
+    plan_text, turns = " ".join((plan.goal, *(step.text for step in plan.steps))), _turns_of(plan, state)
     numbers_by_path: dict[str, set[int]] = {}
     for message in reversed(state.messages):
         path, start = _asked_for(message, calls.get(message.answers))
-        if not path:
+        if not path or not (message.turn in turns or _names(plan_text, path)):
             continue
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
         # The first line names the file. The last one may say that the rest is not shown.
@@ -229,7 +234,7 @@ def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
 
 
 def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, int]:
-    """Returns the file that a result shows, and the index of its first line; nothing for other messages."""
+    """Returns the file that a result shows, and the index of its first line; an empty path for other messages."""
     if message.role == "tool" and message.operation.startswith(MENTION):
         return message.operation.removeprefix(MENTION), 0
     if args is None:
@@ -239,12 +244,27 @@ def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, i
 
 
 def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
-    """Ranks the files that the step names first, then those of the plan, then the others in the order they were
-    read."""
+    """Ranks the files that the step names first, then the files of the plan, then all other files in the order they
+    were read."""
+    named_by_step = _names(step.text, path)
+    named_by_plan = named_by_step or any(
+        _names(text, path) for text in (plan.goal, *(plan_step.text for plan_step in plan.steps))
+    )
+    return 2 - named_by_step - named_by_plan, list(read).index(path)
+
+
+def _names(text: str, path: str) -> bool:
+    """Says whether a text names a file, with or without its ending: "the parser" may be `src/parser.py`."""
     name = posixpath.basename(path)
-    named_by_step = name in step.text
-    named_by_plan = any(name in other.text for other in plan.steps)
-    return 2 - named_by_step - (named_by_step or named_by_plan or name in plan.goal), list(read).index(path)
+    stem = posixpath.splitext(name)[0]
+    words = [name, *([stem] if len(stem) >= LEAST_STEM else [])]
+    return any(re.search(rf"(?ai)(?<![\w-]){re.escape(word)}(?![\w-])", text) for word in words)
+
+
+def _turns_of(plan: Plan, state: AgentState) -> set[int]:
+    """Returns the turns in which the plan was proposed. What was read in them was read for the plan."""
+    other_goals = _goals_of_others(plan, state)
+    return {message.turn for message in state.messages if set(_proposed_by(message)) - other_goals}
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:
@@ -287,8 +307,8 @@ FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
 
 
 def left_behind(plan: Plan, step: Step) -> str:
-    """Describes what earlier steps left behind: the steps that this one depends on, and the latest ones, each with its
-    files and its evidence."""
+    """Describes the work that earlier steps left behind: the steps that this one depends on, and the latest ones, each
+    with its files and its evidence."""
     done_steps = [other for other in plan.steps if other.status == "completed" and other.step_id != step.step_id]
     needed_steps = [other for other in done_steps if other.step_id in step.depends_on]
     ordered_ids = dict.fromkeys(other.step_id for other in [*needed_steps, *reversed(done_steps)])
@@ -308,27 +328,23 @@ def failures(step: Step, language: str) -> list[str]:
 
 
 def files_of(plan: Plan, step: Step) -> list[str]:
-    """Returns the files that the step has made, the files it names, and those made by the steps it depends on."""
-    named_files = FILE_NAME.findall(step.text)
-    earlier_files = [path for other in plan.steps if other.step_id in step.depends_on for path in made_by(other)]
+    """Returns the files that the step has made, the files it names, and those made by the steps that it depends on, and
+    by those that these depend on. It goes no further back, so that a late step is told no more than an early one."""
+    named_files, needed_ids = FILE_NAME.findall(step.text), set(step.depends_on)
+    needed_ids.update(*(other.depends_on for other in plan.steps if other.step_id in needed_ids))
+    earlier_files = [path for other in plan.steps if other.step_id in needed_ids for path in made_by(other)]
     return list(dict.fromkeys([*made_by(step), *named_files, *earlier_files]))
 
 
 def wishes(state: AgentState, plan: Plan, room: int) -> str:
-    """Returns what the user wished for and corrected, in order, since another plan was carried out. Short messages are
-    quoted whole, long ones share the room."""
-    other_goals = {
-        other.goal for other in state.plans.values() if other.plan_id != plan.plan_id and other.status != "draft"
-    }
+    """Returns the user's wishes and corrections in order, beginning after the latest proposal of another plan that was
+    approved. Short messages are quoted whole; long messages share the room."""
+    other_goals = _goals_of_others(plan, state)
     messages: list[str] = []
     for message in state.messages:
-        actions = message.decision.actions if message.decision else []
-        proposed_texts = [
-            action.args.get("text") or action.args.get("goal") for action in actions if action.operation == PROPOSE_PLAN
-        ]
-        if not other_goals.isdisjoint(map(str, proposed_texts)):
+        if not other_goals.isdisjoint(_proposed_by(message)):
             messages.clear()
-        elif message.role == "user":
+        elif message.role == "user" or message.operation == AT_GATE:
             messages.append(" ".join(message.text.split()))
     messages = messages if len(messages) <= WISHES_TOLD else [messages[0], *messages[1 - WISHES_TOLD :]]
     for shortened_count, number in enumerate(sorted(range(len(messages)), key=lambda number: len(messages[number]))):
@@ -338,8 +354,23 @@ def wishes(state: AgentState, plan: Plan, room: int) -> str:
     return " / ".join(messages)
 
 
+def _goals_of_others(plan: Plan, state: AgentState) -> set[str]:
+    """Returns the goals of the other plans that were approved."""
+    return {other.goal for other in state.plans.values() if other.plan_id != plan.plan_id and other.status != "draft"}
+
+
+def _proposed_by(message: Message) -> list[str]:
+    """Returns the goals of the plans that a reply proposes."""
+    actions = message.decision.actions if message.decision else []
+    return [
+        str(action.args.get("text") or action.args.get("goal"))
+        for action in actions
+        if action.operation == PROPOSE_PLAN
+    ]
+
+
 def answers_given(state: AgentState) -> str:
-    """Returns the latest answers of the conversation: they say what it has found out."""
+    """Returns the latest answers of the model in the conversation, which tell a step what has been found out."""
     decisions = [message.decision for message in state.messages if message.decision]
     answers = [answer for decision in decisions for answer in decision.said() if answer.strip()]
     return " / ".join(shorten(answer, FOUND_TOLD) for answer in answers[-ANSWERS_TOLD:])

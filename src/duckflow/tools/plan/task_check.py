@@ -5,13 +5,12 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
 from typing import Any
 
-from duckflow.i18n.language import search
 from duckflow.i18n.template import render
+from duckflow.i18n.words import search
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.tools.plan.criterion import named_in
-from duckflow.tools.plan.folder import command_for_tests
-from duckflow.tools.plan.ports import Folder
+from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
 
@@ -60,9 +59,9 @@ def _args(task: Task, operation: Operation) -> list[str]:
     ]
 
 
-def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
-    """Adds a step that runs the tests to the end of the draft, where it is missing. It is marked, and the user can drop
-    it."""
+def with_tests(plan: Plan, folder: WorkFolder, language: str) -> Plan:
+    """Adds a step that runs the tests to the end of the draft, unless it has one. The added step is marked, and the
+    user can drop it."""
     command = command_for_tests(folder)
     if not command:
         return plan
@@ -84,8 +83,8 @@ def with_tests(plan: Plan, folder: Folder, language: str) -> Plan:
 
 
 def still_with_tests(revised: Plan, before: Plan, changes: str, language: str) -> Plan:
-    """Puts the added step back into a revised plan that lost it, unless the change was about tests or brings its
-    own."""
+    """Puts the step that runs the tests back into a revised plan that has lost it, unless the change was about tests or
+    adds such a step."""
     added_step = next((step for step in before.steps if step.added), None)
     has_tests = any(
         added_step is None or step.step_id == added_step.step_id or _runs_tests(step, language)
@@ -104,13 +103,13 @@ def _runs_tests(step: Step, language: str) -> bool:
 
 
 def _naming(step: Step, command: str, language: str) -> Step:
-    """Adds the command to a criterion that says the tests pass, so that it can be checked."""
+    """Adds the command to a criterion that only says the tests pass, so that the criterion can be checked."""
     runs_tests = search("plans.runs_tests", step.success, language)
     is_vague = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
     return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if is_vague else step
 
 
 def _last(steps: Sequence[Step]) -> list[str]:
-    """Returns the steps that no other step waits for: when they are completed, all are."""
+    """Returns the steps that no other step waits for: when these steps are completed, all steps are."""
     needed_ids = {need for step in steps for need in step.depends_on}
     return [step.step_id for step in steps if step.step_id not in needed_ids]

@@ -9,27 +9,20 @@ from duckflow.events.work import StepChanged, TasksPlanned
 from duckflow.i18n.template import note
 from duckflow.prompts.layers import job_line
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.plan import Plan
-from duckflow.tools.plan.drafting import Drafter
-from duckflow.tools.plan.plan_tools import IdArgs, PlanTool, approved_plan, needs_done, the_step
+from duckflow.tools.plan.plan_tools import DraftingTool, IdArgs, PlanTool, approved_plan, needs_done, the_step
 from duckflow.tools.plan.ports import Jobs
 from duckflow.tools.plan.steering import steps_that_hear, tell_step, words_of_user
 from duckflow.tools.tool import Done
 
 
-class GenerateList(PlanTool[IdArgs]):
+class GenerateList(DraftingTool[IdArgs]):
     """Plans the tasks of a step. It executes nothing."""
 
     operation = "task_tool.generate_list"
     when = ("approved",)
-    led = True
     args = IdArgs
-
-    def __init__(self, state: AgentState, emit: Emit, drafter: Drafter) -> None:
-        self._state = state
-        self._emit = emit
-        self._drafter = drafter
 
     async def run(self, args: IdArgs) -> Done:
         plan = approved_plan(self._state)
@@ -54,7 +47,7 @@ class GenerateList(PlanTool[IdArgs]):
 
 
 class RunTasks(PlanTool[IdArgs]):
-    """Hands a step, or everything that is left of the plan, to the background."""
+    """Hands a step, or all open steps of the plan, to the background worker."""
 
     operation = "task_loop.run"
     when = ("approved",)
@@ -92,13 +85,13 @@ class JobStatus(PlanTool[IdArgs]):
 
 
 class MessageArgs(IdArgs):
-    """What a job, or one of its steps, is told."""
+    """A message to a job, or to one of its steps."""
 
     text: str = Field(min_length=1)
 
 
 class MessageJob(PlanTool[MessageArgs]):
-    """Passes on to a step at work what the user has said about it, together with the user's newest message."""
+    """Passes a message about a step at work on to that step, together with the user's newest message."""
 
     operation = "task_loop.message"
     when = ("jobs",)
@@ -117,13 +110,18 @@ class MessageJob(PlanTool[MessageArgs]):
         return Done(note(self._state.language, "step_hears", step=names), say("step.passed_on", step=names))
 
 
-class PauseJob(PlanTool[IdArgs]):
-    operation = "task_loop.pause"
+class JobTool(PlanTool[IdArgs]):
+    """A tool that controls a job."""
+
     when = ("jobs",)
     args = IdArgs
 
     def __init__(self, jobs: Jobs) -> None:
         self._jobs = jobs
+
+
+class PauseJob(JobTool):
+    operation = "task_loop.pause"
 
     async def run(self, args: IdArgs) -> Done:
         job = await self._jobs.pause(args.id or "")
@@ -133,26 +131,16 @@ class PauseJob(PlanTool[IdArgs]):
         )
 
 
-class ResumeJob(PlanTool[IdArgs]):
+class ResumeJob(JobTool):
     operation = "task_loop.resume"
-    when = ("jobs",)
-    args = IdArgs
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:
         job = await self._jobs.resume(args.id or "")
         return Done(f"{job.job_id} goes on", say("job.resumed", job=job.name))
 
 
-class CancelJob(PlanTool[IdArgs]):
+class CancelJob(JobTool):
     operation = "task_loop.cancel"
-    when = ("jobs",)
-    args = IdArgs
-
-    def __init__(self, jobs: Jobs) -> None:
-        self._jobs = jobs
 
     async def run(self, args: IdArgs) -> Done:
         job = await self._jobs.cancel(args.id or "")

@@ -32,7 +32,7 @@ class BackgroundCommand:
         return not self.end.done()
 
     def report(self) -> str:
-        """Returns how it ended, for the model."""
+        """Returns a report for the model on how the command ended, with its output."""
         code = self.process.code
         return f"Background {self.job_id} has ended with exit code {code}:\n{self.output(code != 0)}"
 
@@ -46,7 +46,7 @@ class BackgroundCommand:
 
 
 class Background:
-    """All commands in the background. None outlives Duckflow: `close` ends them, or the sandbox does if `close`
+    """All commands in the background. No command outlives Duckflow: `close` ends them, or the sandbox does if `close`
     cannot."""
 
     def __init__(self) -> None:
@@ -78,15 +78,16 @@ class Background:
         return tuple(ended_jobs)
 
     def better_way(self, command: str, output: str) -> str:
-        """Returns advice on how to wait for a background command, if the model looks at it again and again."""
+        """Returns advice on how to wait for a background command, if the model repeats a command and its output has not
+        changed."""
         last_run, self._last = self._last, (command, output)
         if last_run != self._last or not (jobs := [job.job_id for job in self.running()]):
             return ""
         return f"Nothing new, and {', '.join(jobs)} still runs. `wait {jobs[-1]}` returns when it has ended."
 
     async def stop(self, job_id: str) -> bool:
-        """Ends a command, and says whether it is certain that nothing of it is left. One that has ended already is
-        fine, an unknown one is not."""
+        """Ends a command. Returns True if certainly no process of the command is left, also if it had already ended;
+        False for an unknown id."""
         job = self._jobs.get(job_id)
         if job is None:
             return False

@@ -12,16 +12,17 @@ REDIRECTED = r"\s\d?>&\d|\s(?:\d|&)?>{1,2}\s*[^\s;&|]+"
 RUNNERS = (
     r"(?:\w+=\S*|env|time|nice|timeout(?: -\S+)* \S+|(?:uv|poetry|pipenv) run|npx|(?:\S*/)?python3?(?: -[BPu])* -m) "
 )
-"""Words that come before a program and run it, such as `uv run`."""
+"""A pattern for the words that come before a program and run it, such as `uv run`."""
 LOOKS = (
     *("true", "pwd", "ls", "cat", "head", "tail", "less", "more", "grep", "rg", "find", "wc", "stat", "file", "echo"),
     *(":", "printf", "git", "sed", "awk", "diff", "tree", "which", "sleep", "date"),
 )
 """Programs that only look at something."""
 ONLY_SHOWS = ("tail", "tee", "cat")
-"""Programs that pass on all of the output and leave the exit code as it is. `head` ends the program before it."""
+"""Programs that pass on all of the output and leave the exit code as it is. `head` is missing, because it ends the
+program before it."""
 AFTERWARDS = ("ls", "cat", "pwd", "echo", "wc")
-"""Programs that may follow a success: they change nothing by themselves."""
+"""Programs that may follow a successful call: they change nothing by themselves."""
 WRITES = r"(?<!2)>(?!&)"
 CHANGES_THE_SHELL = frozenset(
     (
@@ -34,7 +35,7 @@ CHANGES_THE_SHELL = frozenset(
 """Words after which a name may mean another program, or the exit code may mean something else."""
 STRICT = r"-\w*e\w*(?: pipefail)?(?: -\w*e\w*)?"
 HARMLESS_NAME = rf"{HARMLESS_VARIABLE}|PYTHONPATH|DJANGO_SETTINGS_MODULE|DATABASE_URL"
-"""Variables that do not change what the program does."""
+"""A pattern for variables that do not change what the program does."""
 NOT_PLAIN = r"[`{}]|\$\(|<\(|<<|[()]"
 TEXTS = r"'[^']*'|\"[^\"]*\""
 ESCAPED = r"\\[\"']"
@@ -52,7 +53,7 @@ QUIET_OPTIONS = ("-u", "-B")
 
 
 def parts_of(command: str) -> list[tuple[str, list[str]]]:
-    """Returns the commands of a line, each with the operator before it; none if the line cannot be read."""
+    """Returns the commands of a line, each with the operator before it; an empty list if the line cannot be read."""
     import shlex
 
     lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
@@ -74,10 +75,10 @@ def called(words: Sequence[str]) -> list[str]:
     text = " ".join(words)
     while (bare_text := re.sub(rf"^{RUNNERS}", "", text)) != text:
         text = bare_text
-    program, *rest = text.split() or [""]
+    program, *arguments = text.split() or [""]
     name = program.rpartition("/")[2]
     name = "python" if name == "python3" else "pytest" if name == "py.test" else name
-    return [name, *(word.removeprefix("./").rstrip("/") for word in rest)] if program else []
+    return [name, *(word.removeprefix("./").rstrip("/") for word in arguments)] if program else []
 
 
 class PlainCall(NamedTuple):
@@ -96,16 +97,16 @@ class PlainCall(NamedTuple):
 
 
 def plain_calls(command: str) -> list[PlainCall]:
-    """Returns the calls of a command, up to the one that decides how it ends: when that one succeeds, all of them have.
-    Returns none where that is not certain."""
+    """Returns the calls of a command up to the call that decides how the command ends: when that call succeeds, all
+    have. Returns an empty list if the deciding call is not certain."""
     calls, folder, exported_variables = list[PlainCall](), "", set[str]()
-    for _, (first_word, *rest) in _deciding_chain(command):
+    for _, (first_word, *arguments) in _deciding_chain(command):
         if first_word == "cd":
-            folder = posixpath.normpath(posixpath.join(folder, *rest))
+            folder = posixpath.normpath(posixpath.join(folder, *arguments))
         elif first_word == "export":
-            exported_variables.update(rest)
+            exported_variables.update(arguments)
         elif first_word != "set":
-            variables, words = _unwrapped([first_word, *rest])
+            variables, words = _unwrapped([first_word, *arguments])
             calls.append(
                 PlainCall("" if folder == "." else folder, words, frozenset((*exported_variables, *variables)))
             )
@@ -113,7 +114,7 @@ def plain_calls(command: str) -> list[PlainCall]:
 
 
 def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Returns the variables that are set for a call, and its own words, with different spellings made the same."""
+    """Returns the variables that are set for a call, and the words of the call itself, in one spelling of several."""
     variables = list[str]()
     while words:
         wrapper = next((names for names in WRAPPERS if tuple(words[: len(names)]) == names), ())
@@ -130,17 +131,17 @@ def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def deciding_call(command: str) -> list[str]:
-    """Returns the call that decides by itself how the command ends; nothing when that is not certain."""
+    """Returns the call that decides by itself how the command ends; an empty list when no call certainly does."""
     chain = _deciding_chain(command)
     return called(chain[-1][1]) if chain else []
 
 
 def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
-    """Returns the parts of a command up to the one that decides by itself how it ends; nothing when that is not
-    certain.
+    """Returns the parts of a command up to the call that decides by itself how the command ends; an empty list when no
+    call certainly does.
 
-    Other programs may come before it, as long as each must succeed and none changes what names mean. After it may come
-    only programs that show its output, or look at something."""
+    Other programs may come before that call, as long as each must succeed and none changes what names mean. After it
+    may come only programs that show its output, or look at something."""
     bare_command = _without_texts(command)
     if re.search(NOT_PLAIN, bare_command) or not all(
         re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare_command)
@@ -188,6 +189,15 @@ def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
             yield call
 
 
+def calls_piped_into(last: str, command: str) -> Iterator[list[str]]:
+    """Yields the calls of a command whose output reaches this last call of a pipe."""
+    last_words, piped = [words for _, words in parts_of(last)], list[list[str]]()
+    for sign, words in parts_of(command):
+        piped = [*piped, words] if sign == "|" else [words]
+        if piped[1:] and [words] == last_words:
+            yield from map(called, piped[:-1])
+
+
 def _without_texts(command: str) -> str:
     """Returns the command without quoted texts, except for parts that a shell would still run. If a quotation mark may
     be escaped, everything stays."""
@@ -212,25 +222,27 @@ def written_to(command: str) -> list[str]:
 
 
 def folder_of(command: str) -> str:
-    """Returns the folder that a command changes to before the call that decides its exit code; nothing if it changes
-    to none."""
+    """Returns the folder that a command changes to before the call that decides its exit code; empty if it changes to
+    none."""
     folder = posixpath.join("", *(words[1] for _, words in parts_of(command)[:-1] if words[0] == "cd" and words[1:]))
     return "" if posixpath.normpath(folder) == "." else posixpath.normpath(folder)
 
 
 def ends_with_call(command: str) -> bool:
-    """Says whether options that are appended to the command reach the call that decides."""
+    """Says whether options that are appended to the command reach the call that decides its exit code."""
     return not re.search(AFTER_CALL, command.strip().rpartition("&&")[2])
 
 
 def _keeps_meaning(part: tuple[str, list[str]]) -> bool:
-    first_word, *rest = part[1]
+    first_word, *arguments = part[1]
     if first_word == "cd":
-        return len(rest) == 1 and not rest[0].startswith(("/", "~", "$", "..", "-"))
+        return len(arguments) == 1 and not arguments[0].startswith(("/", "~", "$", "..", "-"))
     if first_word == "export":
-        return all("=" in word for word in rest) and _sets_only_harmless([*rest, "x"])
+        return all("=" in word for word in arguments) and _sets_only_harmless([*arguments, "x"])
     # The variable that `printf -v` sets may be PATH.
-    sets_name = re.match(SETS_NAME, first_word) or (first_word == "printf" and rest[:1] and rest[0].startswith("-v"))
+    sets_name = re.match(SETS_NAME, first_word) or (
+        first_word == "printf" and arguments[:1] and arguments[0].startswith("-v")
+    )
     return first_word not in CHANGES_THE_SHELL and not sets_name
 
 
@@ -240,5 +252,5 @@ def _sets_only_harmless(words: Sequence[str]) -> bool:
 
 
 def tries_out(command: str) -> bool:
-    """Says whether the command does more than show what is there."""
+    """Says whether the command does more than show the present state of files."""
     return any((called(words) or [""])[0] not in LOOKS for _, words in parts_of(command))

@@ -1,4 +1,4 @@
-"""Reasons why a command failed: the lines that say so, the part of the sandbox in it, and programs that were not
+"""Reasons why a command failed: the lines that say so, restrictions of the sandbox, and programs that were not
 found."""
 
 import os
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from duckflow.i18n.language import words_of
+from duckflow.i18n.words import words_of
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
@@ -160,7 +160,7 @@ NEW_PACK = re.compile(r"objects/pack.*read-only file system", re.IGNORECASE)
 
 
 def hint(output: str, network: bool, writes: bool) -> str:
-    """Returns a hint on how the sandbox may have caused the failure; nothing when the command itself seems to be the
+    """Returns a hint on how the sandbox may have caused the failure; empty when the command itself seems to be the
     cause."""
     if not network and NO_NETWORK.search(output):
         return "The sandbox has no network. If the command needs it, run it again with network=true."
@@ -198,7 +198,7 @@ SECONDS = 5
 
 
 async def other_ways(output: str, folder: Path, search_path: str) -> str:
-    """Tells the model how a program that the output calls missing can be called here. Empty when there is no way."""
+    """Tells the model how to call a program that the output calls missing; empty when there is no way to call it."""
     missing_names: list[str] = list(dict.fromkeys(NOT_FOUND.findall(output)))
     names = [name for name in missing_names if not shutil.which(name, path=search_path)]
     ways = [await _other_way(name, folder, search_path) for name in names[:NAMES]]
@@ -221,7 +221,8 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
 
 
 async def _has_module(python: str, module: str) -> bool:
-    """Asks the interpreter, in a folder that holds nobody's modules."""
+    """Says whether Python has the module. The interpreter runs in a folder without modules, so that none of the project
+    is loaded."""
     launch = Launch((python, "-c", HAS_MODULE, module), Path("/"), os.environ)
     try:
         return await run(launch, ignore, seconds=SECONDS) == 0

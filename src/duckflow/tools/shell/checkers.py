@@ -1,22 +1,31 @@
-"""Recognizes commands that are checks, and reads what a run has reported: in a report file, or by its exit code."""
+"""Recognizes commands that are checks, and reads the outcome of a run from a report file or from the exit code."""
 
 import hashlib
 import json
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from duckflow.safety.files import read_plain
 from duckflow.state.checks import NOT_STARTED, CheckKind, CheckReport
-from duckflow.tools.shell.calls import calls_in, deciding_call, ends_with_call, folder_of, runs_alone
+from duckflow.tools.shell.calls import (
+    called,
+    calls_in,
+    deciding_call,
+    ends_with_call,
+    folder_of,
+    runs_alone,
+)
 
 NAMES_KEPT = 200
 LONGEST_REPORT = 20_000_000
+REPORTS = "DUCKFLOW_REPORTS"
+"""The variable that tells a command the folder for reports about it."""
 MOST_MARKS = 500_000
-"""The most elements and values in a report: while they are read, nothing else can run."""
+"""The most elements and values in a report. There is a limit because nothing else can run while a report is read."""
 LONGEST_SETTINGS = 2_000_000
 RUNS_NOTHING = re.compile(
     r"--version|-V|--help|-h|--collect-only|--co|--list\S*|--no-run|--dry-run|--just-print|--exit-zero|--passWithNoTests"
@@ -57,11 +66,11 @@ FAILED_NAMES = {
 LEFT_OUT = "characters left out"
 NEVER = r"(?!)"
 COUNTS_ALL = frozenset(("unittest",))
-"""Runners whose number includes the failed tests."""
+"""Runners whose printed number of tests includes the failed tests."""
 ONE_COUNT = frozenset(("unittest", "node", "jest", "vitest"))
 PYTEST_USAGE = 4
 BROKEN_SETUP = re.compile(r"while loading conftest|Error importing plugin|(?m:^E  )")
-"""Output of pytest where the project's own code keeps it from starting."""
+"""A pattern for output of pytest that could not start because of the project's own code."""
 USAGE_LINES = 6
 USAGE = re.compile(
     r"(?im)^usage: |(?:unrecognized|unknown|unexpected|invalid|no such|bad) (?:arguments?|options?|flag|command)\b"
@@ -83,10 +92,10 @@ class RecognisedCheck(NamedTuple):
     alone: bool
     """True if nothing else in the command can have failed."""
     folder: str = ""
-    """The folder below the work folder in which it runs. The check leaves out everything else, as if the folder were
-    named."""
+    """The folder below the work folder in which the check runs. Files outside of it are not checked, as if the command
+    named the folder."""
     hidden: bool = False
-    """True if something else may decide how the command ends, so that only failures of the run count."""
+    """True if another call may decide how the command ends, so that only failures of the run count."""
 
     @property
     def name(self) -> str:
@@ -94,22 +103,29 @@ class RecognisedCheck(NamedTuple):
 
 
 def recognised(command: str) -> RecognisedCheck | None:
-    """Returns the check that a command runs, if it runs nothing else that counts."""
+    """Returns the check that a command runs; None if the command also runs something else that counts."""
     words = deciding_call(command)
     kind = _kind_of(words)
     return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command)) if kind else None
 
 
 def check_in(command: str) -> RecognisedCheck | None:
-    """Returns the check that a command runs, however it is written; of several the last."""
+    """Returns the check that a command runs, however the command is written; the last check if there are several."""
     if check := recognised(command):
         return check
-    hidden_checks = (
-        RecognisedCheck(tuple(words), kind, alone=False, hidden=True)
-        for words in reversed(list(calls_in(command)))
-        if (kind := _kind_of(words))
-    )
-    return next(hidden_checks, None)
+    return next(_checks_of(reversed(list(calls_in(command)))), None)
+
+
+def _checks_of(calls: Iterable[list[str]]) -> Iterator[RecognisedCheck]:
+    """Yields the checks among these calls, also those that a program before them starts, as in `stdbuf -oL pytest`."""
+    from duckflow.safety.commands.words import WRAPPERS
+
+    for call in calls:
+        starts = range(len(call) if call[0] in WRAPPERS or call[0].startswith("-") else 1)
+        for words in (called(call[start:]) for start in starts):
+            if words and (kind := _kind_of(words)):
+                yield RecognisedCheck(tuple(words), kind, alone=False, hidden=True)
+                break
 
 
 def _kind_of(words: list[str]) -> CheckKind | None:
@@ -123,7 +139,8 @@ def _kind_of(words: list[str]) -> CheckKind | None:
 
 
 class RunnerReport(NamedTuple):
-    """The way to ask a runner for a report: by a variable, or, where it reads none, by options after the command."""
+    """The way to ask a runner for a report: by a variable, or by options after the command if the runner reads no
+    variable."""
 
     options: str
     variable: str = ""
@@ -153,21 +170,22 @@ class ReportFile:
     @property
     def arguments(self) -> str:
         """Returns the options to append to the command, for a runner that reads no variable."""
-        return "" if self._asked.variable else " " + self._asked.options.format(path=f'"$TMPDIR/{self._name}"')
+        return "" if self._asked.variable else " " + self._asked.options.format(path=f'"${REPORTS}/{self._name}"')
 
     def environment(self, before: Mapping[str, str]) -> dict[str, str]:
-        """Returns the variables of the command, by which the other runners are asked for a report."""
-        options = self._asked.options.format(path=f"{before['TMPDIR']}/{self._name}")
+        """Returns the variables of the command. If the runner reads a variable for reports, it is added."""
+        options = self._asked.options.format(path=f"{before[REPORTS]}/{self._name}")
         variables = {name: f"{before.get(name, '')} {options}".strip() for name in [self._asked.variable] if name}
         return {**before, **variables}
 
     def without_its_line(self, output: bytes) -> bytes:
         """Removes the line that says where the report is: the command alone would not have printed it."""
-        return re.sub(rf"(?m)^.*{self._name}.*\n?".encode(), b"", output)
+        line = rf"(?m)^.*{self._name}.*\n?".encode()
+        return re.sub(line, b"", output) if self._name.encode() in output else output
 
     def read(self) -> "RunResults | None":
-        """Reads the report. Returns None where there is none, or none that makes sense: any command can put something
-        in its place."""
+        """Reads the report. Returns None if there is no report, or its content makes no sense: any command can write to
+        this file."""
         try:
             text = read_plain(self._path, LONGEST_REPORT, follow=False).decode("utf-8", "replace")
             self._path.unlink()
@@ -210,7 +228,7 @@ def _from_json(text: str) -> RunResults:
 
 
 def text_in(folder: Path, name: str) -> str:
-    """Reads a file of the folder; returns nothing where it cannot be read."""
+    """Returns the text of a file of the folder; an empty text if the file cannot be read."""
     try:
         return read_plain(folder / name, LONGEST_SETTINGS, cut=True).decode("utf-8", "replace")
     except OSError:
@@ -268,9 +286,15 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
         return _failed(check, sum(counts) if check.words[0] in COUNTS_ALL else 0, *_printed(check, output))
     if pattern is None:
         return _result(check, True)
-    # A runner of this kind prints one number. If one of several is 0, something else printed the others.
+    # A runner of this kind prints one number. If one of several numbers is 0, another program printed the rest.
     ran_count = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
     return _result(check, True if ran_count else None, ran_count)
+
+
+def failed_check(calls: Iterable[list[str]], code: int, output: str) -> CheckReport | None:
+    """Returns the first check among calls that have failed with this exit code; None if there is none."""
+    failed_checks = (check for check in _checks_of(calls) if not _did_not_run(check, code, output))
+    return next((_failed(check, 0, *_printed(check, output)) for check in failed_checks), None)
 
 
 def _printed(check: RecognisedCheck, output: str) -> tuple[int, list[str]]:

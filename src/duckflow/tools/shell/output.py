@@ -44,7 +44,7 @@ WORTH_CUTTING = 600
 
 def without_progress(output: str) -> str:
     """Returns the output of tests that all passed, without the lines of dots and without warnings: its last line counts
-    the tests. The names that `-v` lists stay, as a criterion may ask for them."""
+    the tests. The names that `-v` lists stay, because a criterion may ask for them."""
     if len(output) < WORTH_CUTTING:
         return output
     lines = WARNINGS.sub("", output).split(NEWLINE)
@@ -53,8 +53,8 @@ def without_progress(output: str) -> str:
 
 NEWLINE = "\n"
 REDRAWN = re.compile(r"(?<![^\n\r])[^\n\r]*+\r")
-"""Text that a progress bar printed over. It is looked for only at the beginning of a line, because a line may be very
-long."""
+"""A pattern for text that a progress bar printed over. It is looked for only at the beginning of a line, because a line
+may be very long."""
 
 
 class Excerpt:
@@ -86,19 +86,19 @@ class Excerpt:
             self._tail = self._tail[len(self._tail) - self._tail_size :]
 
     def text(self, failed: bool = False) -> str:
-        """Returns all of it, or head and tail, and between them lines that say how much is missing."""
+        """Returns the whole text; or its head and tail, and between them lines that say how much is missing."""
         if self._seen == len(self._head) + len(self._tail) and len(self._tail) <= self._tail_size:
             return REDRAWN.sub("", self._head + self._tail)
         head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
         tail = self._tail[len(self._tail) - self._tail_size :]
         tail = tail[tail.find("\n") + 1 :] or tail
-        offset, end, parts = min(len(head), len(self._head)), self._seen - len(tail), [head]
+        offset, end, pieces = min(len(head), len(self._head)), self._seen - len(tail), [head]
         for passage in self._causes.passages(offset, end, self._room) if failed else ():
-            parts += [_left_out(passage.start - offset), *(f"{line}\n" for line in passage.lines)]
+            pieces += [_left_out(passage.start - offset), *(f"{line}\n" for line in passage.lines)]
             offset = passage.end
         # If there is only one gap, its lines are named, so that the model can ask for them.
-        lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(parts) == 1 else ""
-        return REDRAWN.sub("", "".join([*parts, _left_out(end - offset, lines), tail]))
+        lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(pieces) == 1 else ""
+        return REDRAWN.sub("", "".join([*pieces, _left_out(end - offset, lines), tail]))
 
 
 def _left_out(characters: int, lines: str = "") -> str:
@@ -113,8 +113,8 @@ OnOutput = Callable[[str, int], None]
 
 
 class Live:
-    """Passes text on at once when there is little of it. Of a flood, it passes on the end of what came since the last
-    time."""
+    """Passes text on at once when there is little of it. When much text comes, only its end is passed on, at
+    intervals."""
 
     def __init__(self, on_output: OnOutput) -> None:
         self._on_output = on_output
@@ -132,7 +132,7 @@ class Live:
                 self._hand_on()
 
     def close(self) -> None:
-        """Passes on what is left, and nothing after that."""
+        """Passes on the waiting text. Text that is added afterwards is dropped."""
         self._open = False
         if self._pause:
             self._pause.cancel()
@@ -149,7 +149,7 @@ class Live:
         self._on_output(text, left_out_count)
 
     def _cut(self) -> None:
-        """Keeps the end, from the beginning of a line on where there is one."""
+        """Cuts the waiting text to its end, which begins with a whole line where possible."""
         cut_length = len(self._waiting) - AT_ONCE
         cut_length = self._waiting.find("\n", cut_length, -1) + 1 or cut_length
         self._left_out += self._waiting.count("\n", 0, cut_length)

@@ -27,13 +27,12 @@ from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.action import NO_OUTPUT
 from duckflow.state.checks import CheckReport
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import Preview
 from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.background import Background, BackgroundCommand
 from duckflow.tools.shell.causes import hint, other_ways, telling_part
-from duckflow.tools.shell.checkers import RecognisedCheck, ReportFile, check_in, judged, report_for, text_in
+from duckflow.tools.shell.check_watch import CheckWatch
 from duckflow.tools.shell.output import CommandOutput, without_progress
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
@@ -77,8 +76,7 @@ class Running:
     output: CommandOutput
     writes: bool
     pause: PauseControl
-    check: RecognisedCheck | None = None
-    report: ReportFile | None = None
+    watch: CheckWatch
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -115,14 +113,14 @@ class ShellRun(Tool[ShellArgs]):
         self._secrets_allowed = secrets_allowed
 
     async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Finds the sandbox with the first command, because most conversations need none. Commands are judged in a
-        thread, since a long one takes time; the judge keeps its verdicts."""
+        """Finds the sandbox before the first command, because most conversations need no sandbox. Commands are judged
+        in a thread, since judging a long command takes time; the judge remembers its verdicts."""
         self._sandbox = await self._find_sandbox()
         for call in calls:
             await asyncio.to_thread(self._judge, str(call.get("command", "")))
 
     def reads_only(self, args: ShellArgs) -> bool:
-        """Says whether the command only reads: it is judged safe, and the sandbox makes sure of it."""
+        """Says whether the command only reads: it is judged safe, and the sandbox keeps it from writing."""
         return not self._writes(args) and (self._sandbox.kind != "none" or bool(WAITS_FOR.fullmatch(args.command)))
 
     def preview(self, args: ShellArgs) -> Preview:
@@ -198,19 +196,16 @@ class ShellRun(Tool[ShellArgs]):
         return args.network or args.background or args.secrets or self._judge(args.command).verdict != "safe"
 
     def _sees_secrets(self, args: ShellArgs) -> bool:
-        """Says whether it may see secrets: the call asks for them, names a secret file, or the whole project may."""
+        """Says whether the command may see secrets: the call asks for them or names one, or the user allows it."""
         names_secret = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
         return names_secret or args.secrets or self._secrets_allowed()
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
         output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
-        check, report, take = check_in(args.command), None, output.take
-        if check:
-            paths = self._sandbox.paths
-            report = report_for(check, args.command, paths.scratch.folder, partial(text_in, paths.folder))
-        report_arguments = report.arguments if report else ""
-        launch = shell_launch(self._sandbox, settings, f"{args.command}{report_arguments}", args.network)
+        paths = self._sandbox.paths
+        watch = CheckWatch(args.command, paths.folder, paths.scratch.folder, writes)
+        launch = shell_launch(self._sandbox, settings, watch.command, args.network)
         # A command that only looks at the end of the output must not hide how the program before it ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
@@ -220,11 +215,11 @@ class ShellRun(Tool[ShellArgs]):
             outside_path = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside_path}
         confined_launch = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
-        if report:
-            confined_launch.environment = report.environment(confined_launch.environment)
-            take = partial(_take_without, output, report)
-        process = await Process.start(confined_launch, take)
-        return Running(args, process, output, writes, call.pause, check, report)
+        # Where the machine itself is the sandbox, a command keeps the machine's own place for temporary files.
+        reports = confined_launch.environment["TMPDIR"] if confined_launch.temporary else str(paths.scratch.folder)
+        confined_launch.environment = watch.environment(confined_launch.environment, reports)
+        process = await Process.start(confined_launch, partial(_take, output, watch))
+        return Running(args, process, output, writes, call.pause, watch)
 
     async def _finish(self, running: Running) -> Done:
         limit = self._limit(running.args)
@@ -269,8 +264,7 @@ class ShellRun(Tool[ShellArgs]):
             async with asyncio.timeout(self._settings.first_output_seconds):
                 code = await running.process.wait()
         except TimeoutError:
-            judge = partial(_checked, running)
-            job = BackgroundCommand(running.args.command, running.process, running.output.text, judge)
+            job = BackgroundCommand(running.args.command, running.process, running.output.text, running.watch.judged)
             self._background.add(job)
             job.end.add_done_callback(lambda _: running.pause.drop(running.process))
             return Done(
@@ -292,25 +286,26 @@ class ShellRun(Tool[ShellArgs]):
             phrase = overrun_phrase(overrun, running.args.command)
             raise ToolError(text, phrase.key, **phrase.values)
         network = running.args.network or self._sandbox.paths.settings.network
-        check = await _checked(running, code, output)
-        parts = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
+        check = await running.watch.judged(code, output)
+        lines = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
-            parts.append(hint(output, network, running.writes))
-            parts.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
+            lines.append(hint(output, network, running.writes))
+            lines.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
         if code:
-            parts.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
+            lines.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if files := ", ".join(running.process.meddled):
-            parts.append(f"Warning: changed while the command ran, and can change what git runs or shows: {files}")
+            lines.append(f"Warning: changed while the command ran, and can change what git runs or shows: {files}")
         ended_jobs = self._background.ended()
-        parts += [job.report() for job in ended_jobs]
-        parts.append(self._background.better_way(running.args.command, output))
+        lines += [job.report() for job in ended_jobs]
+        lines.append(self._background.better_way(running.args.command, output))
         shown_as = self._shown(running, code, files, telling_part(output, SHOWN_CAUSE) if code else "")
-        if running.check and running.check.hidden:
-            parts.append(f"A passing check counts only when it is run by itself: `{' '.join(running.check.words)}`.")
+        if running.watch.check and running.watch.check.hidden:
+            words = running.watch.check.words
+            lines.append(f"A passing check counts only when it is run by itself: `{' '.join(words)}`.")
         # A background command whose end is reported here may have been a check that failed.
         other_checks = [await job.check() for job in ended_jobs]
         check = next((other for other in other_checks if other and other.ok is False), check)
-        return Done("\n".join(part for part in parts if part), shown_as, check=check)
+        return Done("\n".join(line for line in lines if line), shown_as, check=check)
 
     def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
         values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
@@ -338,16 +333,12 @@ class ShellRun(Tool[ShellArgs]):
         )
 
 
-async def _checked(running: Running, code: int, output: str) -> CheckReport | None:
-    return running.check and await asyncio.to_thread(judged, running.check, code, output, running.report)
-
-
 def _printed(output: str, check: CheckReport | None) -> str:
     return without_progress(output) if check and check.ok and check.kind == "tests" else output
 
 
 async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
-    """Confines the launch in a thread: it walks through the folder, which may be large, or made to be slow to walk."""
+    """Confines the launch in a thread, because confining walks through the folder, which may be large."""
     confining = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
     try:
         return await asyncio.shield(confining)
@@ -357,7 +348,7 @@ async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: boo
 
 
 def _kept_from(sandbox: Sandbox) -> str:
-    """Names the secret files that the command could not see, in case it failed because of that."""
+    """Names the secret files that were hidden from the command, in case it failed because of that."""
     if sandbox.kind != "bubblewrap":
         return ""
     names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
@@ -384,13 +375,13 @@ def overrun_phrase(overrun: Overrun, command: str) -> Phrase:
     return say(f"shell.{overrun.kind}", limit=overrun.limit, command=_short(command))
 
 
-def _take_without(output: CommandOutput, report: ReportFile, data: bytes) -> None:
-    output.take(report.without_its_line(data))
+def _take(output: CommandOutput, watch: CheckWatch, data: bytes) -> None:
+    output.take(watch.without_its_lines(data))
 
 
 def _whole(command: str) -> str:
-    """Returns the whole command, or nothing if it is too long. Half of it would mislead: the other half may hide a
-    failure."""
+    """Returns the whole command; an empty text if it is too long. Half a command would mislead: the other half may hide
+    a failure."""
     return command.strip() if len(command.strip()) <= LONGEST_COMMAND else ""
 
 

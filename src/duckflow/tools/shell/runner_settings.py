@@ -71,7 +71,7 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
 
 def deciding_files(report: CheckReport, before: int, changed: Iterable[str], text_of: TextOf) -> list[str]:
     """Returns the changed files that can decide how this run ends. `before` is the number of tests in the last run. If
-    fewer run now, no change of the settings is harmless. `text_of` reads a file of the work folder."""
+    fewer tests run now, no change of the settings is harmless. `text_of` reads a file of the work folder."""
     words, ran_fewer = report.check.split(), report.tests < before
     return [path for path in changed if _decides(words, path, text_of) or (ran_fewer and _name(path) in SETTINGS)]
 
@@ -110,7 +110,8 @@ def _is_loaded(words: list[str], path: str) -> bool:
 
 
 def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
-    """Returns the names in the script that a check runs through npm or make; the script's own files are among them."""
+    """Returns all names in the script that a check runs through npm or make. Among them are the files that the script
+    runs."""
     words = report.check.split()
     if words[0] == "make":
         rules = re.findall(r"(?m)^([\w.-]+):.*\n((?:\t.*\n?)*)", text_in(folder, "Makefile"))
@@ -127,7 +128,8 @@ def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
 
 
 def _plain_package(text: str, words: list[str]) -> bool:
-    """Says whether a package sets nothing for the runners of tests, and its scripts in the call are checks."""
+    """Says whether a package.json has no settings for test runners, and all scripts in it that the call runs are
+    checks."""
     try:
         package: dict[str, Any] = json.loads(text)
         scripts: dict[str, str] = {name: package.get("scripts", {})[name] for name in _scripts(package, words)}
@@ -216,7 +218,7 @@ def _is_harmless(key: str, value: Any) -> bool:
 
 
 def _only_fixtures(text: str) -> bool:
-    """Says whether a conftest.py has nothing but imports, plain values, functions and fixtures that tests ask for."""
+    """Says whether a conftest.py has only imports, plain values, functions and fixtures that tests ask for."""
     try:
         lines = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,5 +1,5 @@
-"""Web addresses: their parts, and the IP address behind a name. It is looked up once, checked, and then used for the
-connection."""
+"""Web addresses: their parts, and the IP address behind a host name. A host name is looked up once, its IP address is
+checked, and the connection then uses that IP address."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ NOT_PUBLIC_4 = tuple(
 )  # fmt: skip
 PUBLIC_6 = Ipv6("2000::/3")
 """The public IPv6 addresses. Loopback, link-local, private, mapped and translated (64:ff9b::/96) addresses, and
-multicast are outside of it."""
+multicast are outside of this network."""
 NOT_PUBLIC_6 = tuple(map(Ipv6, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
 """Networks within PUBLIC_6 that are not public: some carry an IPv4 address (Teredo, 6to4), some are for examples."""
 
@@ -45,7 +45,7 @@ class WebAddress(NamedTuple):
     host: str
     port: int
     path: str
-    """The path with the query."""
+    """The path and the query."""
 
     @property
     def site(self) -> str:
@@ -58,8 +58,8 @@ class WebAddress(NamedTuple):
         return f"{self.scheme}://{self.site}{self.path}"
 
     def same_site(self, other: "WebAddress") -> bool:
-        """Says whether the user's yes to one address covers the other: the same host, with or without `www`, and never
-        from https back to http."""
+        """Says whether the user's yes to this address covers the other one. Both need the same host, with or without
+        `www`, and https never changes to http."""
         names = (self.host.removeprefix("www."), other.host.removeprefix("www."))
         ports = self.port == other.port or (self.port, other.port) == (80, 443)
         return names[0] == names[1] and ports and (other.scheme == "https" or self.scheme == "http")
@@ -103,7 +103,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 
 async def look_up(host: str, port: int) -> Sequence[str]:
-    """Looks a name up in a thread that nobody waits for: a name server that does not answer must not delay the end."""
+    """Looks a name up in a thread that nobody waits for, so that a slow name server does not delay Duckflow's end."""
     loop = asyncio.get_running_loop()
     result: asyncio.Future[Sequence[str]] = loop.create_future()
 
@@ -127,7 +127,7 @@ class Network(NamedTuple):
 
     resolve: Resolve = look_up
     dial: Callable[[str, int], tuple[str, int]] = lambda address, port: (address, port)
-    """A function that returns where a connection to a checked address really goes."""
+    """A function that takes a checked address and returns the address that is really connected to."""
     trust: "ssl.SSLContext | None" = None
     """The certificates that are trusted. None means those of the usual authorities."""
     by_name: bool = False
@@ -135,8 +135,8 @@ class Network(NamedTuple):
 
 
 async def pinned(address: WebAddress, network: Network) -> tuple[str, int] | None:
-    """Returns the one address to connect to; None where a proxy gets the name. A name that leads to any private address
-    is refused, even if it also leads to public ones."""
+    """Returns the one IP address to connect to; None if a proxy looks the name up. A name that leads to any private
+    address is refused, even if it also leads to public ones."""
     addresses = list(dict.fromkeys(await network.resolve(address.host, address.port)))
     is_proxied = network.by_name and proxy_for(urlsplit(address.url)) is not None
     if not addresses and is_proxied and "." in address.host and not address.host.endswith(INNER_NAMES):

@@ -31,7 +31,7 @@ class Downloaded(NamedTuple):
 
     address: WebAddress
     kind: str
-    """The media type, such as `text/html`; nothing where the server does not say."""
+    """The media type, such as `text/html`; empty if the server does not say."""
     charset: str
     body: bytes
 

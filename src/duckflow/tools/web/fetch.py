@@ -8,7 +8,7 @@ from pydantic import Field
 
 from duckflow.errors import ToolError
 from duckflow.safety.risk import Deed
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Preview
 from duckflow.tools.settings import FETCH, WebSettings
 from duckflow.tools.tool import Args, Done
@@ -39,7 +39,8 @@ class FetchPage(WebTool[FetchArgs]):
         return read_address(args.url)
 
     def deed(self, args: FetchArgs, preview: Preview) -> Deed:
-        """Returns a read for the next piece of a page that is kept: it needs no network."""
+        """Returns a deed that only reads if the call asks for the next piece of a stored page, which needs no
+        network."""
         return Deed("read") if self._is_kept(args) else super().deed(args, preview)
 
     def doing(self, args: FetchArgs) -> Phrase:
@@ -64,7 +65,7 @@ class FetchPage(WebTool[FetchArgs]):
         return Done(f"{head}\n{MATERIAL}\n\n{text}{more_note}", phrase)
 
     def _is_kept(self, args: FetchArgs) -> bool:
-        """Says whether the wanted piece is kept. The first piece is always fetched anew, because the page may have
+        """Says whether the wanted piece is stored. The first piece is always fetched anew, because the page may have
         changed."""
         return args.page > 1 and self.address(args).url in self._kept
 

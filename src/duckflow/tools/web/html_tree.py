@@ -10,8 +10,8 @@ VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "l
 UNSEEN = r"script|style|template|noscript|svg|iframe|object|textarea|math-annotation"
 UNSEEN_BEGINS = re.compile(rf"<(?:(!--)|({UNSEEN})\b)", re.IGNORECASE)
 INLINE_DATA = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
-# Tags that end by themselves where another one begins: the open tags that end, and the tags that stop the search for
-# them.
+# Tags that end by themselves where another tag begins: the open tags that end, and the tags at which the search for
+# them stops.
 ENDS = {
     "li": ({"li"}, {"ul", "ol", "menu"}),
     "dt": ({"dt", "dd"}, {"dl"}),
@@ -30,7 +30,7 @@ BLOCKS = frozenset(
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 TEXTS = frozenset(("p", "ul", "ol", "dl", "pre", "table", "blockquote", "hr", *HEADINGS))
 ENDED_BY_TEXT = {"p", *HEADINGS}
-"""Tags that end where one of TEXTS begins, even without a closing tag."""
+"""Tags that end where a tag of TEXTS begins, even without a closing tag."""
 DEEPEST = 80
 MOST_ELEMENTS = 100_000
 PIECE, LONGEST_TAG = 16_384, 65_536
@@ -49,7 +49,7 @@ class Element:
         return (child for child in self.children if isinstance(child, Element))
 
     def all(self, *tags: str) -> "Iterator[Element]":
-        """Yields the elements with one of these tags anywhere inside, in the order of the page."""
+        """Yields the elements with one of these tags anywhere inside this element, in the order of the page."""
         pending = list(self.elements())[::-1]
         while pending:
             element = pending.pop()
@@ -58,7 +58,8 @@ class Element:
             pending += list(element.elements())[::-1]
 
     def own(self, tags: Collection[str], through: Collection[str]) -> "Iterator[Element]":
-        """Yields the elements with one of `tags` directly inside, or inside parts with one of the tags in `through`."""
+        """Yields the elements with one of `tags` directly inside this element, or inside parts with one of the tags in
+        `through`."""
         for element in self.elements():
             if element.tag in tags:
                 yield element
@@ -113,7 +114,8 @@ class _Builder(HTMLParser):
         self._open[-1].children.append(data)
 
     def _close(self, tags: set[str], walls: set[str]) -> None:
-        """Closes the outermost open element with one of these tags, unless a wall is in between."""
+        """Closes the outermost open element with one of `tags`, looking no further out than the innermost element with
+        one of `walls`."""
         outermost_index = 0
         for index in range(len(self._open) - 1, 0, -1):
             if self._open[index].tag in walls:
@@ -125,7 +127,7 @@ class _Builder(HTMLParser):
 
 
 def read_tree(html: str) -> Element:
-    """Returns what a browser would show of the page. A page that would take forever is cut off there."""
+    """Returns the parts of the page that a browser would show. A page that would take too long is cut off."""
     builder, deadline = _Builder(), time.monotonic() + SECONDS
     html = INLINE_DATA.sub("data:", "".join(_seen(html)))
     for start in range(0, len(html), PIECE):
@@ -137,7 +139,7 @@ def read_tree(html: str) -> Element:
 
 
 def _seen(html: str) -> Iterator[str]:
-    """Yields the page without comments, scripts and the like. Each is looked for only once, so that the time is
+    """Yields the page without comments, scripts and the like. Each kind is looked for only once, so that the time is
     bounded."""
     offset = 0
     while beginning := UNSEEN_BEGINS.search(html, offset):

@@ -27,7 +27,7 @@ LAID_OUT = frozenset(("pre", "ul", "ol", "table", "h1", "h2", "h3", "h4", "block
 TABLE_PARTS = ("thead", "tbody", "tfoot", "form")
 WIDE = r"\u3000-\u30ff\u3400-\u9fff\uff00-\uffef"
 BROKEN_LINE = re.compile(rf"(?<=[{WIDE}])[ \t]*\n\s*(?=[{WIDE}])")
-"""A line end between Japanese characters, which is no space."""
+"""A pattern for a line end between Japanese characters, which does not stand for a space."""
 SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
 IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
@@ -78,7 +78,7 @@ class _Writer:
         self._base = base
         self._whole_page = whole_page
         self._classes = classes
-        """Classes of the elements around: some pages name the language of code there."""
+        """Classes of the elements around the current one: some pages name the language of code there."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
         texts: list[str] = []
@@ -159,12 +159,12 @@ class _Writer:
         for item in element.elements():
             if self._is_noise(item):
                 continue
-            parts = self.blocks(item.children if item.tag == "li" else [item])
-            if not parts:
+            blocks = self.blocks(item.children if item.tag == "li" else [item])
+            if not blocks:
                 continue
             marker = f"{number}. " if element.tag == "ol" else "- "
             number += 1
-            items.append(_item(marker, parts[0], parts[1:]))
+            items.append(_item(marker, blocks[0], blocks[1:]))
         return "\n".join(items)
 
     def _terms(self, element: Element) -> Iterator[str]:

@@ -7,8 +7,7 @@ from urllib.parse import quote_plus
 from pydantic import Field
 
 from duckflow.errors import ToolError
-from duckflow.state.data import as_table, tables
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, as_table, say, tables
 from duckflow.state.question import Preview
 from duckflow.tools.settings import SEARCH, SearchEngine, WebSettings
 from duckflow.tools.tool import Args, Done
