@@ -4,7 +4,7 @@ import importlib
 
 __version__ = "0.1.0"
 DEFAULT_LANGUAGE = "en"
-"""The language that fills the gaps of the others."""
+"""The language whose texts are used where another language lacks a text."""
 API = ("AsyncDuckflow", "Duckflow", "Question", "TurnSummary")
 
 

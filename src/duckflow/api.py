@@ -20,8 +20,7 @@ from duckflow.config.load import load
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.types import Event, QuestionAsked
 from duckflow.events.views import Attachment
-from duckflow.i18n.language import language_of
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.state.question import NOBODY, Question
 from duckflow.state.turn_summary import TurnSummary
 from duckflow.store.paths import Paths
@@ -32,7 +31,7 @@ from duckflow.view.view import View
 Reply = str | None
 Answer = Callable[[Question], Reply | Awaitable[Reply]]
 """Answers a question by words, as a user would type them, or by the key of one of its choices. None means that nobody
-is there, and the action in question is left out."""
+can answer; the action in question is then not done."""
 Result = TypeVar("Result")
 ANSWER_TRIES = 3
 
@@ -102,7 +101,7 @@ class AsyncDuckflow:
         self._view = View(self._built.conversation.state)
 
     async def close(self) -> None:
-        """Stops everything. A session in which nothing was said is not kept."""
+        """Stops everything. A session in which nothing was said is removed."""
         if self._built is None or self._chosen is None:
             return
         built, session, self._built = self._built, self._chosen.session, None
@@ -184,7 +183,7 @@ class AsyncDuckflow:
         task.add_done_callback(self._answering.discard)
 
     async def _answer(self, question: Question, report: TurnReport) -> None:
-        """Gets an answer for a question. If it is not understood, it asks again, as in a chat, but not for ever."""
+        """Gets an answer to a question. If Duckflow does not understand it, `answer` is called again a few times."""
         conversation = self._now.conversation
         keys = {choice.key for choice in question.choices}
         for _ in range(ANSWER_TRIES):

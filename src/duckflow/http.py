@@ -1,6 +1,6 @@
 """HTTP/1.1: asyncio connects, h11 speaks the protocol, the environment names proxies and certificates.
 
-httpx uses h11, too. Loading httpx with everything it can do takes a sixth of a headless turn.
+httpx uses h11, too, but loading httpx takes a sixth of a headless turn.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from duckflow import __version__
 
 KEEP_ALIVE_SECONDS = 30.0
 NEXT_ADDRESS_SECONDS = 2.0
-"""Seconds after which the next address of a host with several is tried."""
+"""Seconds after which the next address of a host that has several addresses is tried."""
 LARGEST_HEAD = 100 * 1024
 READ_BYTES = 64 * 1024
 PORTS = {"http": 80, "https": 443}
@@ -34,19 +34,19 @@ class HttpError(Exception):
 
 
 class NotConnected(HttpError):
-    """There is no connection. The cause says why."""
+    """No connection could be made. The exception's cause says why."""
 
 
 class ConnectTimeout(NotConnected):
-    """Nobody answered at the address in time."""
+    """No server answered at the address in time."""
 
 
 class ProxyFailed(NotConnected):
-    """The proxy cannot be used: it refuses, or its address makes no sense."""
+    """The proxy refuses to work, or the address of the proxy makes no sense."""
 
 
 class ProxyUnknown(ProxyFailed):
-    """The proxy is of an unsupported kind, such as SOCKS. The text names it."""
+    """The proxy is of an unsupported kind, such as SOCKS. The exception's text names the kind."""
 
 
 class BadRequest(HttpError):
@@ -54,7 +54,7 @@ class BadRequest(HttpError):
 
 
 class HttpAnswer:
-    """The answer: status, headers with names in lower case, and the body in pieces, which is read once."""
+    """The answer: status, headers with names in lower case, and the body in pieces, which can be read once."""
 
     def __init__(self, connection: "_Connection", head: h11.Response) -> None:
         self._connection = connection
@@ -66,12 +66,12 @@ class HttpAnswer:
         return 200 <= self.status < 300
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yields the body unpacked. No piece is much larger than what is read at once, however tightly it was
-        packed."""
+        """Yields the body unpacked. However tightly it was packed, no piece is much larger than one read from the
+        connection."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         if encoding not in (*PACKED, "identity", ""):
             raise HttpError(f"packed as {encoding[:20]}, which was not asked for")
-        # Some servers pack the answer though they were asked not to; 32 detects the format.
+        # Some servers pack the answer though the request forbids it; the flag 32 detects the format.
         unpacker = zlib.decompressobj(32 + zlib.MAX_WBITS) if encoding in PACKED else None
         try:
             while isinstance(event := await self._connection.next_event(), h11.Data):
@@ -93,12 +93,12 @@ class HttpAnswer:
             self.close()
 
     def close(self) -> None:
-        """Ends the exchange, wherever it stands. A connection whose answer was read to its end is used again."""
+        """Ends the exchange, even in the middle. A connection is used again if its answer was read to the end."""
         self._connection.release()
 
 
 class _Connection:
-    """One connection and the exchange on it."""
+    """One connection to a server, and the request and answer on it."""
 
     def __init__(self, client: "HttpClient", reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._client = client
@@ -118,7 +118,7 @@ class _Connection:
             self._writer.write(b"".join(filter(None, (*data, self._protocol.send(h11.EndOfMessage())))))
         except h11.LocalProtocolError as error:
             raise BadRequest(str(error)) from error
-        # A server may refuse a request before it has read all of it: then its answer is already there.
+        # A server may refuse a request before it has read all of it. In that case its answer is already there.
         with suppress(OSError):
             await self._writer.drain()
         while isinstance(event := await self.next_event(), h11.InformationalResponse):
@@ -136,7 +136,7 @@ class _Connection:
         return event
 
     async def go_inside(self, host: str, certificates: ssl.SSLContext | None) -> None:
-        """Continues inside the tunnel that a proxy has made."""
+        """Continues inside the encrypted tunnel that a proxy has made."""
         if certificates:
             await self._writer.start_tls(certificates, server_hostname=host)
         self._protocol = h11.Connection(h11.CLIENT, LARGEST_HEAD)
@@ -154,7 +154,7 @@ class _Connection:
 
 
 class HttpClient:
-    """Sends requests to one address. Connections are used again while the server keeps them open."""
+    """Sends requests to one address. A connection is used again while the server keeps it open."""
 
     def __init__(
         self,
@@ -165,8 +165,8 @@ class HttpClient:
         at: tuple[str, int] | None = None,
         certificates: ssl.SSLContext | None = None,
     ) -> None:
-        """`at` is the address and the port to connect to, if the name was looked up before; the server is still asked
-        for the name and must prove it. `certificates` are the trusted ones, if not those of the usual authorities."""
+        """`at` is the IP address and port to connect to, if the name was looked up before; the server must still prove
+        the name. `certificates` are the trusted ones, if not those of the usual authorities."""
         self._address = address
         self._at = at
         self._headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity", **headers}
@@ -184,14 +184,14 @@ class HttpClient:
     async def send(
         self, method: str, path: str, content: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> HttpAnswer:
-        """Returns the answer as soon as it begins. The caller must close it."""
-        parts, proxy, request = self._request(method, path, content, headers or {})
+        """Returns the answer as soon as its head has come. The caller must close the answer."""
+        url, proxy, request = self._request(method, path, content, headers or {})
         while self.idle:
             if (connection := self.idle.pop()).usable:
                 break
             connection.close()
         else:
-            connection = await self._connect(parts, proxy)
+            connection = await self._connect(url, proxy)
         try:
             return await connection.send(request, content)
         except BaseException:
@@ -203,18 +203,18 @@ class HttpClient:
     ) -> tuple[SplitResult, SplitResult | None, h11.Request]:
         """Returns the parsed address, the proxy, and the head of the request."""
         try:
-            parts = urlsplit(self._address + path)
-            if parts.scheme not in PORTS or not parts.hostname:
+            url = urlsplit(self._address + path)
+            if url.scheme not in PORTS or not url.hostname:
                 raise ValueError(f"{self._address} is no address of a server")
-            proxy = proxy_for(parts) if self._by_proxy else None
-            fields = {"host": _host_and_port(parts), **self._headers, **headers}
+            proxy = proxy_for(url) if self._by_proxy else None
+            fields = {"host": _host_and_port(url), **self._headers, **headers}
             if content or method != "GET":
                 fields["content-length"] = str(len(content))
-            target = quote(parts._replace(scheme="", netloc="", fragment="").geturl() or "/", KEPT_SIGNS)
-            if proxy and parts.scheme == "http" and not self._at:
+            target = quote(url._replace(scheme="", netloc="", fragment="").geturl() or "/", KEPT_SIGNS)
+            if proxy and url.scheme == "http" and not self._at:
                 target = f"http://{fields['host']}{target}"
                 fields |= _proxy_key(proxy)
-            return parts, proxy, h11.Request(method=method, target=target, headers=list(fields.items()))
+            return url, proxy, h11.Request(method=method, target=target, headers=list(fields.items()))
         except (ValueError, h11.LocalProtocolError) as error:
             raise BadRequest(str(error)) from error
 
@@ -222,16 +222,16 @@ class HttpClient:
         while self.idle:
             self.idle.pop().close()
 
-    async def _connect(self, parts: SplitResult, proxy: SplitResult | None) -> _Connection:
-        certificates = await self._trusted() if parts.scheme == "https" else None
+    async def _connect(self, url: SplitResult, proxy: SplitResult | None) -> _Connection:
+        certificates = await self._trusted() if url.scheme == "https" else None
         try:
             async with asyncio.timeout(self._connect_seconds):
                 if proxy is None:
-                    return await self._open(parts, certificates, self._at)
+                    return await self._open(url, certificates, self._at)
                 connection = await self._open(proxy, await self._trusted() if proxy.scheme == "https" else None)
                 if certificates or self._at:
-                    await _tunnel(connection, parts, proxy, self._at)
-                await connection.go_inside(parts.hostname or "", certificates)
+                    await _tunnel(connection, url, proxy, self._at)
+                await connection.go_inside(url.hostname or "", certificates)
                 return connection
         except TimeoutError as error:
             raise ConnectTimeout(str(error)) from error
@@ -239,14 +239,14 @@ class HttpClient:
             raise NotConnected(str(error)) from error
 
     async def _open(
-        self, parts: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
+        self, url: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
     ) -> _Connection:
-        """Tries one address of a host after the other. The loop's own race of addresses leaks sockets when
-        cancelled."""
-        host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
-        name = parts.hostname if certificates else None
+        """Tries the addresses of a host one after the other. The event loop's own way, which tries several at once,
+        leaks sockets when cancelled."""
+        host, port = at or (_ascii(url), url.port or PORTS[url.scheme])
+        name = url.hostname if certificates else None
         loop = asyncio.get_running_loop()
-        # The host is passed as bytes: for a text the library would encode the name itself, and load the rules for that.
+        # The host is passed as bytes. The library would encode a text itself, and load the encoding rules for that.
         address_rows = await loop.getaddrinfo(host.encode(), port, type=socket.SOCK_STREAM)
         *other_addresses, last_address = (str(address_row[4][0]) for address_row in address_rows)
         for address in other_addresses:
@@ -258,7 +258,7 @@ class HttpClient:
         return _Connection(self, *streams)
 
     async def _trusted(self) -> ssl.SSLContext:
-        """Returns the certificates of authorities. Loading them takes 30 ms, so it is done in a thread."""
+        """Returns the certificates of authorities. Loading them takes 30 ms, so it happens in a thread."""
         if self._certificates is None:
             self._certificates = await asyncio.to_thread(_trusted_certificates)
         return self._certificates
@@ -272,15 +272,15 @@ def _trusted_certificates() -> ssl.SSLContext:
     return ssl.create_default_context(cafile=certifi.where())
 
 
-def proxy_for(parts: SplitResult) -> SplitResult | None:
+def proxy_for(url: SplitResult) -> SplitResult | None:
     """Returns the proxy that the user's environment names for this address."""
     if sys.platform != "darwin" and not any(name.lower().endswith("_proxy") for name in os.environ):
         return None
     from urllib.request import getproxies, proxy_bypass
 
     proxies = getproxies()
-    address = proxies.get(parts.scheme) or proxies.get("all") or ""
-    if not address or proxy_bypass(_host_and_port(parts)):
+    address = proxies.get(url.scheme) or proxies.get("all") or ""
+    if not address or proxy_bypass(_host_and_port(url)):
         return None
     proxy = urlsplit(address if "://" in address else f"http://{address}")
     if proxy.scheme not in PORTS or not proxy.hostname:
@@ -288,8 +288,8 @@ def proxy_for(parts: SplitResult) -> SplitResult | None:
     return proxy
 
 
-async def _tunnel(connection: _Connection, parts: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
-    host, port = at or (_ascii(parts), parts.port or PORTS[parts.scheme])
+async def _tunnel(connection: _Connection, url: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
+    host, port = at or (_ascii(url), url.port or PORTS[url.scheme])
     target = f"{_bracketed(host)}:{port}"
     request = h11.Request(method="CONNECT", target=target, headers=[("host", target), *_proxy_key(proxy).items()])
     answer = await connection.send(request, b"")
@@ -307,8 +307,8 @@ def _proxy_key(proxy: SplitResult) -> dict[str, str]:
     return {"proxy-authorization": f"Basic {b64encode(credentials.encode()).decode()}"}
 
 
-def _ascii(parts: SplitResult) -> str:
-    host = parts.hostname or ""
+def _ascii(url: SplitResult) -> str:
+    host = url.hostname or ""
     return host if host.isascii() else host.encode("idna").decode()
 
 
@@ -316,5 +316,5 @@ def _bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _host_and_port(parts: SplitResult) -> str:
-    return _bracketed(_ascii(parts)) + (f":{parts.port}" if parts.port else "")
+def _host_and_port(url: SplitResult) -> str:
+    return _bracketed(_ascii(url)) + (f":{url.port}" if url.port else "")

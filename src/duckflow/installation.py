@@ -1,7 +1,8 @@
-"""The way this copy was installed, and the commands that add a part to it or bring it up to date.
+"""Tells how this copy was installed, and which commands add an extra to it or update it.
 
-Nothing is published under our name, and `duckflow` in the public registry is another person's program: every command
-names the folder, file or address that this copy came from."""
+Nothing is published under our name, and `duckflow` in the public registry is another person's program. Every command
+names the folder, file or address that this copy came from.
+"""
 
 import json
 import os
@@ -14,13 +15,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 NAME = "duckflow-companion"
-"""The name of the distribution. Command and package are called `duckflow`."""
+"""The name of the distribution. The command and the package are called `duckflow`."""
 
 
 @dataclass(frozen=True)
 class Installation:
-    """A copy of the program. `origin` is what the installer noted in `direct_url.json`, empty if nothing. `active` is
-    the virtual environment that the shell is in."""
+    """A copy of the program. `origin` holds the installer's notes from `direct_url.json`, empty if there are none.
+    `active` is the virtual environment that the shell is in."""
 
     prefix: str
     python: str
@@ -29,7 +30,7 @@ class Installation:
     has_pip: bool = True
 
     def add(self, extra: str) -> str:
-        """Returns the command that adds an extra to this very copy."""
+        """Returns the command that adds an extra (such as `web`) to this very copy."""
         source = self._source(extra)
         if "/pipx/venvs/" in f"{self.prefix}/":
             return f"pipx install --force {source}"
@@ -38,7 +39,7 @@ class Installation:
         return f"{self._pip_install} {source}"
 
     def upgrade(self) -> str:
-        """Returns the command that brings this copy up to date."""
+        """Returns the command that updates this copy."""
         if self._noted.get("dir_info", {}).get("editable"):
             return f"git -C {quote(self.folder)} pull && make -C {quote(self.folder)} install"
         # A copy installed from a clone can only be as new as the clone.
@@ -56,18 +57,19 @@ class Installation:
 
     @property
     def folder(self) -> str:
-        """The clone that it was installed from; empty if it came from elsewhere."""
+        """The clone that this copy was installed from; empty if it came from elsewhere."""
         return unquote(urlsplit(str(self._noted["url"])).path) if "dir_info" in self._noted else ""
 
     @property
     def _pip_install(self) -> str:
-        """The pip command for this copy. The pip that a shell finds may belong to another environment."""
+        """The pip command for this copy. The `pip` that a shell finds may belong to another environment."""
         if not self.has_pip:
             return f"uv pip install --python {quote(self.python)}"
         return "pip install" if self.active == self.prefix else f"{quote(self.python)} -m pip install"
 
     def _source(self, extra: str) -> str:
-        """Returns what to install. If the origin is unknown, it is the clone that the user is asked to stand in."""
+        """Returns the folder, file or address to install from; if it is unknown, the current folder must be the
+        clone."""
         extra_suffix = f"[{extra}]" if extra else ""
         url = str(self._noted.get("url", ""))
         if url and "dir_info" not in self._noted:
@@ -88,7 +90,7 @@ def this_installation() -> Installation:
 
 
 class InstallCommands:
-    """Makes `{install:web}` in a text the command that adds the extra `web`."""
+    """Replaces `{install:web}` in a text by the command that adds the extra `web`."""
 
     def __format__(self, extra: str) -> str:
         return this_installation().add(extra)

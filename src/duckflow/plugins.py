@@ -1,5 +1,5 @@
-"""Packages of others that add to Duckflow by entry points (docs/plugins.md). Nothing is scanned twice: the result is
-kept with the times at which the folders of packages last changed."""
+"""Packages of others that add to Duckflow by entry points (docs/plugins.md). Packages are not scanned at every start:
+the result is stored with the times at which the folders of packages last changed."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ _off: set[str] = set()
 
 
 class Plugin(NamedTuple):
-    """One entry point: what it adds, where that is found, and which package it belongs to."""
+    """One entry point: the group it adds to, the object it names, and the package it belongs to."""
 
     group: str
     name: str
@@ -29,7 +29,7 @@ class Plugin(NamedTuple):
         return not _off.isdisjoint((self.name, self.package, "*"))
 
     def load(self) -> Any:
-        """Imports the plugin. Exceptions of the package are passed on."""
+        """Imports the plugin and returns it. Exceptions of its package are passed on."""
         from importlib.metadata import EntryPoint
 
         return EntryPoint(self.name, self.value, self.group).load()
@@ -43,7 +43,7 @@ def switch_off(names: Iterable[str]) -> None:
 
 @cache
 def installed(kept_in: Path | None = None) -> tuple[Plugin, ...]:
-    """Returns every installed plugin, even one that is switched off."""
+    """Returns every installed plugin, even one that is switched off. `kept_in` is the file with the stored result."""
     modified_times = _places()
     if kept_in and (saved_plugins := _read(kept_in, modified_times)) is not None:
         return saved_plugins
@@ -58,8 +58,8 @@ def wanted(group: str, kept_in: Path | None = None) -> list[Plugin]:
 
 
 def _places() -> dict[str, int]:
-    """Returns the folders of packages, with the times of their last change: an installation always changes one. The
-    current folder brings no plugins, even if Python would import from it."""
+    """Returns the folders of packages with the times of their last change, which every installation changes. The
+    current folder adds no plugins, even if Python would import from it."""
     modified_times, current_folder = dict[str, int](), str(Path.cwd())
     for name in dict.fromkeys(sys.path):
         try:
@@ -71,7 +71,7 @@ def _places() -> dict[str, int]:
 
 
 def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
-    # Most installations have no plugin. Finding that out needs no slow import.
+    # Most installations have no plugin. This check needs no slow import.
     if not any(_brings_some(Path(folder)) for folder in places):
         return ()
     from importlib.metadata import distributions
@@ -82,7 +82,7 @@ def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
             if entry.group in GROUPS:
                 package, version = distribution.metadata["Name"], distribution.version
                 plugin = Plugin(entry.group, entry.name, entry.value, package, version)
-                # Python imports the first one on the path.
+                # A name may stand in several folders on the path. Python imports the first.
                 plugins.setdefault((entry.group, entry.name, package), plugin)
     return tuple(sorted(plugins.values()))
 

@@ -22,7 +22,7 @@ CANCELLED = "notifications/cancelled"
 
 
 class RpcError(Exception):
-    """The other side refused, or cannot be reached any more."""
+    """The other side refused a request, or cannot be reached any more."""
 
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -49,7 +49,7 @@ class Peer:
         told: Told,
         cancelled: str = CANCELLED,
     ) -> None:
-        """`cancelled` is the method by which this protocol cancels a request."""
+        """`told` gets the notifications; `cancelled` is the method by which this protocol cancels a request."""
         self._send = send
         self._answer = answer
         self._told = told
@@ -60,7 +60,7 @@ class Peer:
         self._gone = ""
 
     async def request(self, method: str, params: Params | None = None, number: int | None = None) -> Any:
-        """Sends a request and returns the result. If it is cancelled, the other side is told."""
+        """Sends a request and returns the result. If this call is cancelled, the other side is told so."""
         number = number or self.next_number()
         try:
             return await self.call(method, params, number)
@@ -70,8 +70,8 @@ class Peer:
             raise
 
     def call(self, method: str, params: Params | None = None, number: int | None = None) -> asyncio.Future[Any]:
-        """Sends a request at once. The caller need not wait for the result; if it stops waiting, nothing is
-        cancelled."""
+        """Sends a request at once. The caller need not wait for the result. A caller that stops waiting cancels
+        nothing."""
         number = number or self.next_number()
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._waiting[number] = answer
@@ -96,7 +96,7 @@ class Peer:
             log.info("%s was not told: %s", method, problem)
 
     def take_line(self, line: bytes) -> None:
-        """Takes a line. One that is no JSON is ignored."""
+        """Takes a line. A line that is no JSON is ignored."""
         self.take(read_json(line))
 
     def take(self, message: Any) -> None:
@@ -117,7 +117,7 @@ class Peer:
             self._settle(number, fields)
 
     def fail(self, number: int | str, problem: RpcError) -> None:
-        """Fails a request that the transport could not carry."""
+        """Ends a request with this error, because the transport could not send it."""
         if (answer := self._waiting.get(number)) and not answer.done():
             answer.set_exception(problem)
 

@@ -1,5 +1,5 @@
-"""The keyring of the operating system. It gets a moment to answer: one that is locked, broken or waits for somebody to
-type counts as none."""
+"""The keyring of the operating system. It must answer quickly: a keyring that is locked, broken or waits for somebody
+to type counts as missing."""
 
 import contextlib
 import threading
@@ -12,7 +12,7 @@ ASKS_THE_USER = ("keyring.backends.kwallet", "keyrings.alt.file")
 
 
 def write_keyring(name: str, secret: str) -> bool:
-    """Stores a secret and says whether the keyring returns it: without a desktop some accept it and never do."""
+    """Stores a secret and says whether the keyring returns it. Without a desktop some keyrings lose secrets."""
 
     def store() -> str:
         import keyring
@@ -24,13 +24,13 @@ def write_keyring(name: str, secret: str) -> bool:
 
 
 def read_keyring(name: str) -> str:
-    """Returns the secret of this name; nothing if the keyring does not answer at once."""
+    """Returns the secret of this name; an empty text if the keyring does not answer at once."""
     return _in_time(lambda: _stored(name) or "").strip()
 
 
 def _in_time(look: Callable[[], str]) -> str:
-    """Asks the keyring in a thread and waits a moment: it may be locked, broken or waiting for somebody to type. It can
-    fail in as many ways as there are desktops; then there is simply no key."""
+    """Asks the keyring in a thread and waits a moment: it may be locked, broken or waiting for somebody to type. Each
+    desktop's keyring fails in another way; every failure counts as having no key."""
     secrets: list[str] = []
 
     def work() -> None:

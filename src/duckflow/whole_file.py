@@ -1,5 +1,5 @@
-"""Files and folders of the user's own, which nobody else can read. A file is written whole or not at all: a reader sees
-either the old one or the new one."""
+"""Private files and folders, which only the user can read. A file is written whole or not at all: a reader sees either
+the old file or the new one."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Replaces whatever stands at the path, even a link, by a new file that only the user can read."""
+    """Replaces the file or link at the path by a new file that only the user can read."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")

@@ -1,16 +1,16 @@
-"""Text from outside, made fit to be kept: it is valid Unicode, and holds no secret key of an endpoint that this process
-has used. An endpoint may repeat a key in an error or in a reply."""
+"""Makes text from outside fit to be stored: valid Unicode, without any secret key of an endpoint that this process has
+used. An endpoint may repeat a key in an error or in a reply."""
 
 import json
 import re
 from typing import Any, cast
 
 DECODER = json.JSONDecoder(strict=False)
-"""A decoder that accepts line ends inside of strings, which some servers send."""
+"""A decoder that accepts line breaks in strings, which some servers send."""
 
 
 def make_whole(text: str) -> str:
-    """Joins two halves of a surrogate pair to one character. A single half, or a byte that was no text, becomes a
+    """Joins the two halves of a surrogate pair into one character. A single half, or a byte that is no text, becomes a
     mark."""
     try:
         text.encode()
@@ -20,7 +20,7 @@ def make_whole(text: str) -> str:
 
 
 def make_value_whole(value: Any) -> Any:
-    """Does the same as `make_whole` for every text in a JSON value, including names."""
+    """Applies `make_whole` to every text in a JSON value, including names."""
     match value:
         case str():
             return make_whole(value)
@@ -35,7 +35,7 @@ def make_value_whole(value: Any) -> Any:
 
 
 def parse_json(text: str | bytes | bytearray) -> Any:
-    """Returns the value of a JSON text that others wrote. Raises ValueError if it is no JSON, or nested too deeply."""
+    """Returns the value of a JSON text from outside. Raises ValueError if it is no JSON, or nested too deeply."""
     written = text if isinstance(text, str) else text.decode("utf-8")
     try:
         value = DECODER.decode(written)
@@ -53,12 +53,12 @@ def read_json(text: str | bytes | bytearray) -> Any:
 
 
 def has_halves(written: str) -> bool:
-    """Says whether a value read from this JSON may contain half a surrogate pair."""
+    """Says whether a value read from this JSON text may contain half of a surrogate pair."""
     return "\\ud" in written or "\\uD" in written or (not written.isascii() and make_whole(written) is not written)
 
 
 class PieceJoiner:
-    """Reads the events of a stream. A character whose halves came in two events stands whole in the second one."""
+    """Reads the events of a stream. A character whose halves came in two events is complete in the second event."""
 
     def __init__(self) -> None:
         self._left: dict[tuple[Any, ...], str] = {}
@@ -90,14 +90,14 @@ class PieceJoiner:
 HIDDEN = "***"
 SHORTEST, SURELY_SECRET = 7, 16
 JSON_IN_JSON = 3
-"""Levels of quoting for which a key's spelling is computed: a reply is JSON, it may quote JSON, and it is stored as
-JSON."""
+"""Levels of quoting for which the spelling of a key is computed: a reply is JSON, it may quote JSON, and it is stored
+as JSON."""
 _spellings: dict[str, None] = {}
 
 
 def remember_key(secret: str) -> None:
-    """Remembers a key as secret. A short one, or a mere word, is a placeholder for servers that want any key (`x`,
-    `lm-studio`)."""
+    """Remembers a key as secret. A short text or a plain word is not remembered: it is a placeholder for servers that
+    accept any key (`x`, `lm-studio`)."""
     if len(secret) >= SURELY_SECRET or (len(secret) >= SHORTEST and re.search(r"\d", secret)):
         for _ in range(JSON_IN_JSON):
             _spellings[secret] = None

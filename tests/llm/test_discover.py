@@ -11,7 +11,7 @@ from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.discover import Discovery, ModelChoice, discover
 from duckflow.llm.endpoints import SERVERS
 from duckflow.llm.settings import EndpointSettings, LlmSettings
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 PATIENT = 5.0
 SECRET = "sk-secret-abc"
@@ -221,7 +221,10 @@ async def test_a_named_server_that_does_not_answer(nowhere: str) -> None:
     [
         ("sk-wrong", "/v1", ["m"], "model.key_refused_alone"),
         ("", "/v1", ["m"], "model.key_missing_alone"),
-        (SECRET, "/v2", ["m"], "model.wrong_address"),
+        (SECRET, "/v2", [], "model.wrong_address"),
+        (SECRET, "/v2", ["m"], "model.wrong_address_maybe"),
+        (SECRET, "/api", [], "model.wrong_address"),
+        (SECRET, "/api", ["m"], "model.wrong_address_maybe"),
         (SECRET, "", ["m"], "model.wrong_address_maybe"),
         (SECRET, "/v1", [], "model.none_listed"),
     ],
@@ -234,6 +237,7 @@ async def test_faults_of_the_users_own_server_are_reported_when_no_model_is_name
         with pytest.raises(ModelError) as caught:
             await discover("", alone(nowhere), environ)
     assert caught.value.key == told
+    assert caught.value.values.get("other", server.url) == server.url, "only an address that has answered is named"
 
 
 @pytest.mark.parametrize(

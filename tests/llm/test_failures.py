@@ -10,8 +10,6 @@ from talking import AS_JSON, QUICK, collect, provider_for
 from duckflow.errors import ContextTooLong, ProviderRefused, ProviderUnreachable
 from duckflow.llm.endpoint_model import EndpointModel
 from duckflow.llm.endpoints import Endpoint, Key
-from duckflow.llm.failures import Failures
-from duckflow.llm.settings import WireName
 
 SECRET = "sk-very-secret-9f8e7d6c"
 
@@ -88,21 +86,6 @@ async def test_a_403_concerns_the_key_only_where_it_says_so(status: int, message
     with FakeEndpoint(refuses(status, message)) as server, pytest.raises(ProviderRefused) as caught:
         await collect(provider_for(server, key=Key(SECRET, "FAKE_API_KEY")))
     assert caught.value.key == told
-
-
-@pytest.mark.parametrize(
-    ("wire", "address", "other"),
-    [
-        ("chat", "http://127.0.0.1:1", "http://127.0.0.1:1/v1"),
-        ("chat", "https://api.example/v4/openai", ""),
-        ("google", "https://api.example/v1beta", ""),
-        ("anthropic", "https://api.example", ""),
-        ("anthropic", "https://api.example/v1", "https://api.example"),
-    ],
-)
-def test_another_address_is_suggested_only_where_that_may_help(wire: WireName, address: str, other: str) -> None:
-    problem = Failures(Endpoint("fake", address, wire=wire), "duck-1", None).of_status(404, {}, "not here").error
-    assert problem.values["other"] == other
 
 
 @pytest.mark.parametrize("answer", [bodies("404 page not found", 404), bodies("", 301)])

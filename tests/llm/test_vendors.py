@@ -132,6 +132,7 @@ async def test_a_busy_server_is_waited_for_and_a_wrong_key_is_reported(vendor: V
     assert caught.value.key == "model.key_refused_alone"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("effort", ["none", "minimal", "low", "medium", "high", "xhigh"])
 @pytest.mark.parametrize(
     ("wire", "model"),

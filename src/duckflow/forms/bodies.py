@@ -17,14 +17,16 @@ REPLACE = r">{5,9} ?REPLACE\b"
 
 
 class Body(NamedTuple):
-    """A body. It is not `complete` if its fence or its edit was never closed: then it was probably cut off."""
+    """The text of a file or an edit. It is not `complete` if its fence or its edit was never closed: then the reply was
+    probably cut off."""
 
     text: str
     complete: bool = True
 
 
 class Block(NamedTuple):
-    """The text inside a fence, or a run of edits with their markers. `end` is the line after it."""
+    """The text inside a fence, or a run of edits with their markers. `end` is the number of the line after the
+    block."""
 
     lines: Sequence[str]
     closed: bool
@@ -36,8 +38,8 @@ class Block(NamedTuple):
 
 
 def take_blocks(text_after_json: str) -> tuple[str, ...]:
-    """Returns the raw blocks that follow a Decision, in order. A block that is not closed is left out and asked for
-    again."""
+    """Returns the raw blocks that follow a Decision, in order. A block that is not closed is left out, so that the
+    model is asked for it again."""
     return tuple(block.text() for block in _blocks(text_after_json.replace("\r\n", "\n").split("\n")) if block.closed)
 
 
@@ -76,7 +78,7 @@ def one_newline(text: str) -> str:
 
 
 def _edits_in(blocks: Sequence[Block]) -> list[Block]:
-    """Returns the edits, including those inside a fence."""
+    """Returns the blocks of edits, including those inside a fence."""
     edits: list[Block] = []
     for block in blocks:
         edits += [block] if block.edits else [inner_block for inner_block in _blocks(block.lines) if inner_block.edits]
@@ -99,7 +101,7 @@ def _blocks(lines: Sequence[str]) -> list[Block]:
 
 
 def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
-    """Reads a fenced block. A fence that names a language opens an inner block; a bare one closes the innermost."""
+    """Reads a fenced block. In it, a fence with a language opens an inner block; a bare one closes the innermost."""
     depth = 1
     for position in range(start + 1, len(lines)):
         if _closes(lines[position], opening):
@@ -117,7 +119,7 @@ def _closes(line: str, opening: re.Match[str]) -> bool:
 
 
 def _edit_run(lines: Sequence[str], start: int) -> Block:
-    """Reads edits with nothing but blank lines between them: they belong to one file."""
+    """Reads edits that follow one another with only blank lines between them: they belong to one file."""
     position = start
     while True:
         last = next((index for index in range(position, len(lines)) if re.match(REPLACE, lines[index])), None)

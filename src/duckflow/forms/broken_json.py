@@ -12,10 +12,15 @@ from duckflow.whole_text import make_value_whole
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 30_000
-"""Characters beyond which broken JSON is sent back: the time for mending grows faster than the length."""
+"""Most characters of broken JSON that is mended: the time for mending grows faster than the length."""
 DEPTH = 60
+MOST_TRIED = 2_000
+"""The largest number of brackets at which JSON is looked for, one after another: each failed try searches the text
+before its bracket once more."""
+COST_OF_MENDING = 200
+"""The number of tries that one mending counts as, because it searches all of the text that follows several times."""
 FORGOTTEN = ("}", "]}", "}]}")
-"""Closing brackets that a model may have forgotten at the end: those of a Decision, its list, its last action."""
+"""Closing brackets that a model may have forgotten at the end: the Decision's, its action list's, its last action's."""
 
 BRACKET = r"[{\[]"
 # The text after the bracket of real JSON; a bracket in prose ("[note]", "{x}") is followed by something else.
@@ -36,11 +41,11 @@ class ReadJson(NamedTuple):
 
     value: Any
     repaired: bool = False
-    """True if more than prose, fences and blanks around it had to be removed. Then its end is a guess as well."""
+    """True if more than prose, fences and blanks around the value had to be removed. Its end is then a guess, too."""
     cut: bool = False
-    """True if it stops in the middle of something."""
+    """True if the value stops in the middle of something."""
     rest: str = ""
-    """The text that follows it in the reply."""
+    """The text that follows the value in the reply."""
 
 
 def read_json(text: str) -> ReadJson:
@@ -60,19 +65,24 @@ def json_values(text: str) -> Iterator[ReadJson]:
     original_text = without_thoughts(text)
     text = _unwrapped(_half_width(original_text))
     changed = text != original_text
-    position, count = 0, 0
+    position = count = tries = 0
     problem: ValueError | RecursionError | None = None
     while start := re.compile(BRACKET).search(text, position):
+        tries += 1
+        if tries > MOST_TRIED:
+            raise ReplyUnusable("The reply has too many brackets outside one JSON object. Send one JSON object alone.")
         try:
             value, position = DECODER.raw_decode(text, start.start())
             read = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
-            if re.compile(GOES_ON).match(text, position) and (mended := _mended(text, start.start())):
-                read, position = mended
+            if re.compile(GOES_ON).match(text, position):
+                tries += COST_OF_MENDING
+                read, position = _mended(text, start.start()) or (read, position)
         except (ValueError, RecursionError) as failure:
             problem = problem or failure
             position = start.end()
             if text[: start.start()].strip() and not re.compile(JSON_START).match(text, start.start()):
                 continue
+            tries += COST_OF_MENDING
             if (mended := _mended(text, start.start())) is None:
                 break
             read, position = mended
@@ -109,8 +119,8 @@ def _unwrapped(text: str) -> str:
 
 
 def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
-    """Returns json_repair's reading of the JSON that begins here, and where it ends; nothing if it finds no object and
-    no list."""
+    """Returns json_repair's reading of the JSON that begins at `start`, and the place where that JSON ends; None if it
+    finds neither an object nor a list."""
     end = _before_blocks(text, start)
     if (closed_value := _closed(text[start:end])) is not None:
         return ReadJson(make_value_whole(closed_value), True), end
@@ -128,7 +138,7 @@ def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
 
 
 def _closed(text: str) -> Any:
-    """Returns the value if only its last brackets were forgotten; else nothing."""
+    """Returns the value if nothing but closing brackets at its end is missing; otherwise None."""
     text = text.rstrip().removesuffix("```").rstrip()
     for brackets in FORGOTTEN if text.endswith(("}", "]", '"')) else ():
         with suppress(ValueError, RecursionError):
@@ -151,7 +161,7 @@ def _depth(text: str) -> int:
 
 
 def _before_blocks(text: str, start: int) -> int:
-    """Returns where the JSON ends if raw blocks follow it: at a bracket before a fence that leaves no bracket open."""
+    """Returns where the JSON ends if raw blocks follow: at a bracket that closes the last open one, before a fence."""
     curly = square = 0
     for block in re.compile(BLOCK_AFTER).finditer(text, start):
         end = block.start() + 1

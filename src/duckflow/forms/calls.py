@@ -1,5 +1,5 @@
-"""Operations as a model is told of them and as tools, and the conversation as messages: calls with their results, and
-the words of others."""
+"""Describes operations for a model, in words or as tools, and turns the conversation into messages: calls with their
+results, and the words of everybody else."""
 
 import json
 import re
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast, get_args
 
 from duckflow.forms.form import GIVEN_BY_USER
-from duckflow.i18n.language import search, text_in
 from duckflow.i18n.template import note, one_line, quoted, render, tool_text
+from duckflow.i18n.words import search, text_in
 from duckflow.state.action import (
     CALL,
     CHECK_PATTERN,
@@ -44,7 +44,7 @@ LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength"
 
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """Leaves out operations about plans that cannot be used now."""
+    """Returns the operations without those about plans that cannot be used now."""
     current_moments = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
     return tuple(
         operation for operation in operations if not operation.when or current_moments.intersection(operation.when)
@@ -52,8 +52,8 @@ def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operatio
 
 
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """Returns the operations that a small model is told of, with only their required arguments. It would plan even the
-    smallest thing, so it is told of plans only when the request has several parts."""
+    """Returns the operations that a small model is told of, with only their required arguments. Such a model would plan
+    even the smallest thing, so it is told of plans only when the request has several parts."""
     several = search("requests.several_parts", last_request(state.messages), state.language)
     is_simple = state.plan is None and not several
     led_operations = (operation for operation in timely(operations, state) if operation.led)
@@ -61,7 +61,7 @@ def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, 
 
 
 def told(operation: Operation, language: str) -> str:
-    """Returns the description of an operation for the model, in a few words."""
+    """Returns a short description of the operation for the model."""
     text = text_in(operation.told, language) if operation.told else tool_text(language, operation.name)
     return text.replace("{more}", operation.more)
 
@@ -95,7 +95,7 @@ def brief(operation: Operation, language: str) -> Operation:
 
 
 def without_body(operation: Operation) -> Operation:
-    """Returns the operation without its long text, which is asked for by itself."""
+    """Returns the operation without its argument for a long text, which is asked for in a separate request."""
     if not operation.body:
         return operation
     properties: dict[str, Any] = operation.parameters.get("properties", {})
@@ -106,8 +106,8 @@ def without_body(operation: Operation) -> Operation:
 
 
 def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
-    """Says what can be done about plans now: propose one, revise a draft, carry an approved one out, steer its jobs, or
-    continue a completed one."""
+    """Returns what can be done about plans now: propose one, revise a draft, carry out an approved one, steer its jobs,
+    or continue a completed one."""
     plan = state.plan
     if plan is None or plan.status in ("completed", "failed"):
         return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
@@ -118,8 +118,8 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
 
 
 def tools(first: Sequence[Operation], operations: Sequence[Operation], language: str) -> tuple[ToolSpec, ...]:
-    """Returns the tools: the `first` operations except `response` (text without a call says that); the tool that calls
-    all other operations, if there are any; and the `decision` tool."""
+    """Returns the tools for a request: the `first` operations except `response` (text without a call replaces it); the
+    tool that calls all other operations, if there are any; and the `decision` tool."""
     specs = [
         ToolSpec(
             wire_name(operation.name), renamed(told(operation, language), operations, wire_name), _parameters(operation)
@@ -134,7 +134,7 @@ def tools(first: Sequence[Operation], operations: Sequence[Operation], language:
 
 
 def in_lines(operations: Sequence[Operation], language: str) -> str:
-    """Lists the operations that are called through another tool, one line each."""
+    """Lists the operations that the model calls through the tool `call`, one line each."""
     return renamed(listed(operations, language), operations, wire_name)
 
 
@@ -170,8 +170,8 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
 
 
 def _decision_parameters() -> Schema:
-    """Returns the fields by which a model may describe its work. It may also give the computed ones, but naming them
-    would make every request longer."""
+    """Returns the schema of the fields by which a model may describe its work. A model may also fill in the fields that
+    are computed, but naming these would make every request longer."""
     steps = [step for step in Phase if step is not Phase.DONE]
     texts = {"type": "array", "items": TEXT}
     delta = {"goal": TEXT, "constraints": texts, "open_questions": texts, "decision": TEXT}
@@ -205,7 +205,7 @@ def as_calls(history: Sequence[Message], operations: Sequence[Operation], langua
     for message in history:
         if message.role == "assistant":
             reply, ids = _replied(message)
-            # Not every endpoint takes back an empty reply.
+            # Some endpoints refuse an empty reply in the conversation.
             prompt_messages += [reply] if reply.text or reply.calls else []
             for call, action in zip(reply.calls, ids, strict=True):
                 shown_actions.add(action)
@@ -224,7 +224,7 @@ def _result(call: ToolCall, result: Message | None, language: str) -> PromptMess
 
 
 def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
-    """Shows the pictures of the results right after them: not every endpoint takes pictures in a result."""
+    """Returns the results' pictures as a message to follow them: not every endpoint takes pictures in a result."""
     pictures = tuple(picture for result in results for picture in result.pictures)
     names = one_line(", ".join(picture.name for picture in pictures))
     remark = note(language, "result_pictures", names=names)
@@ -232,7 +232,8 @@ def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
 
 
 def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
-    """Returns a reply as it came, or as it would have come by calls, and for each call the id of its action."""
+    """Returns a reply as the endpoint sent it (a reply without tool calls is turned into calls), and the id of each
+    call's action."""
     decision, wire = message.decision, message.wire
     if decision is None:
         return PromptMessage("assistant", message.text), []
@@ -253,7 +254,8 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
 
 
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
-    """Returns the call with the action's arguments. A reason that only repeats the whole reply's is left out."""
+    """Returns the call with the action's arguments. A reason that only repeats the reason of the whole reply is left
+    out."""
     why = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
     args = why | action.args
     if call.name == CALL:
@@ -270,8 +272,8 @@ def renamed(text: str, operations: Iterable[Operation], name: Callable[[str], st
 
 
 def own_words_renamed(message: Message, operations: Sequence[Operation], name: Callable[[str], str]) -> Message:
-    """Renames operations in Duckflow's own sentences: notes, results of plans, and the first line of an error.
-    Everything else is quoted, and stays as it is."""
+    """Renames operations in Duckflow's own sentences: in notes, results of plans, and the first line of an error.
+    Everything else is a quotation, and stays as it is."""
     own_text, quoted_text = "", message.text
     if message.role == "system" or any(
         operation.name == message.operation and operation.effect == "plan" for operation in operations

@@ -1,4 +1,4 @@
-"""Makes a Decision of the fields that a model gave, or a correction that the model can act on."""
+"""Makes a Decision from the fields that a model gave. If that fails, it says what the model should correct."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 from pydantic import ValidationError
 
 from duckflow.errors import ReplyUnusable
-from duckflow.i18n.language import fullmatch, joined, search
+from duckflow.i18n.words import fullmatch, joined, search
 from duckflow.state.action import (
     ALIASES,
     Decision,
@@ -19,15 +19,14 @@ from duckflow.state.action import (
     TaskProfile,
     first_given,
 )
-from duckflow.state.five import StateDelta
-from duckflow.state.phase import Phase, Rating, ReviewVerdict
+from duckflow.state.phase import Phase, Rating, ReviewVerdict, StateDelta
 from duckflow.whole_text import parse_json
 
 WELL, WRONG = "[○✓]", "[×✗]"
 
 
 def read_check(text: str) -> str:
-    """Reads a check as `yes`, `no` or `no: reason`; nothing if it says neither."""
+    """Reads a check as `yes`, `no` or `no: reason`; returns an empty text if it says neither yes nor no."""
     plain_text = unicodedata.normalize("NFKC", text).strip().strip(".。\"'")
     yes_pattern, no_pattern = joined("checks.yes", plain_text), joined("checks.no", plain_text)
     if answer := re.match(rf"(?i)(?:{yes_pattern}|{WELL})(?![a-z])", plain_text):
@@ -49,8 +48,8 @@ def read_check(text: str) -> str:
 
 
 def _leaning(text: str) -> int:
-    """Returns 1 for a text that says all is well, and -1 for one that says something is wrong. A negated word counts as
-    its opposite."""
+    """Returns 1 for a text that says all is well, -1 for a text that says something is wrong, and 0 if it says neither.
+    A negated word counts as its opposite."""
     good_pattern, bad_pattern = joined("checks.good", text), joined("checks.bad", text)
     not_before = rf"{joined('checks.not_before', text)}(?:\W+[\w'’]+){{0,4}}?\W+\w*"
     not_after = rf"[^、。]{{0,8}}?{joined('checks.not_after', text)}"
@@ -92,7 +91,7 @@ EXPECTED = {
 
 
 def make_decision(value: dict[str, Any], operations: Sequence[Operation]) -> Decision:
-    """Makes the Decision with these fields. Raises ReplyUnusable with what is wrong about them."""
+    """Makes the Decision with these fields. If they are wrong, raises a ReplyUnusable that says what is wrong."""
     if is_too_deep(value):
         raise ReplyUnusable(f"The JSON is nested more than {DEPTH} levels deep. Send a simpler Decision.")
     try:
@@ -117,7 +116,7 @@ def action_problems(error: ValidationError, operations: Sequence[Operation], pla
 
 
 def _problems(error: ValidationError, operations: Sequence[Operation], *place: int | str) -> list[str]:
-    """Returns each problem in one line. `place` is where in the Decision it was found."""
+    """Returns each problem in one line. `place` says where in the Decision the checked value stands."""
     expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
     return [
         _problem((*place, *fault["loc"]), fault["type"] == "missing", fault["input"], expected)
@@ -135,7 +134,7 @@ def _problem(place: tuple[int | str, ...], missing: bool, value: Any, expected: 
 
 
 def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str, Any]:
-    """Returns the fields with harmless variations made regular."""
+    """Returns the fields in their regular form, where the model wrote a harmless variation of it."""
     fields = {name: value[name] for name in Decision.model_fields if name in value}
     for name in ("task_profile", "step"):
         fields |= {name: _name(fields[name]).upper()} if isinstance(fields.get(name), str) else {}
@@ -155,7 +154,7 @@ def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
 
 
 def _meant(field: str, word: str, known: Sequence[str]) -> str | None:
-    """Returns the value that a word stands for. An unknown word counts as not said: the model is not asked again."""
+    """Returns the value that a word stands for; None for an unknown word, about which the model is not asked."""
     return next((value for value in known if word == value or fullmatch(f"checks.{field}.{value}", word)), None)
 
 
@@ -168,12 +167,13 @@ def _check(value: Any) -> Any:
         return "yes" if value else "no"
     if value == "yes":
         return value
-    # A check that says neither becomes a list, which the Decision refuses.
+    # A check that says neither yes nor no becomes a list, which the Decision refuses.
     return read_check(value) or [value] if isinstance(value, str) else value
 
 
 def _confidence(value: Any) -> float | str:
-    """Returns a number, or a text that is none: then the Decision says what it must be."""
+    """Returns the confidence as a number. A value that is no number is returned as a text, which the Decision then
+    refuses."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return json.dumps(value, default=str)
     text = str(value).strip()
@@ -196,7 +196,7 @@ def _delta(value: Any) -> Any:
 
 
 def action_fields(value: Any, operations: dict[str, Operation]) -> Any:
-    """Returns one action under its proper names, without an id of its own, and without nulls that stand for `not
+    """Returns one action with the proper names of its fields, without an id, and without nulls that stand for `not
     given`."""
     if not isinstance(value, dict):
         return value

@@ -1,17 +1,18 @@
-"""A form: the way in which Decisions travel between the program and a model. Only the edge knows it."""
+"""A form: the way in which Decisions travel between the program and a model. Only the code that talks to the model
+knows the form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from duckflow.i18n.asking import asks_in_passing
+from duckflow.i18n.asking import leaves_open, question_in_passing
 from duckflow.llm.provider import Reply, Request
-from duckflow.state.action import RESPOND, Decision, Operation
+from duckflow.state.action import Decision, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, WireReply
 
 GIVEN_BY_USER = ("@", "!", "stdin")
-"""Beginnings of `operation` in a message with material from the user, which is not a result."""
+"""Beginnings of `operation` in a message that holds material from the user and not a result."""
 
 
 class ParsedReply(NamedTuple):
@@ -26,49 +27,58 @@ class ParsedReply(NamedTuple):
     """Texts of files that followed the Decision, in the order of the actions that lack one."""
     wire: WireReply | None = None
     broken: Mapping[str, str] = MappingProxyType({})
-    """The reason why an action cannot be read, by the action's id. The other actions can be."""
+    """For each action that cannot be read, the reason by the action's id. All other actions can be read."""
     asks_for_texts: bool = True
     """True if a text that an action lacks is asked for in a request of its own."""
     ignores_tools: bool = False
-    """True if the calls were written as text: then the endpoint did not pass the tools on."""
+    """True if the model wrote its calls as text: the endpoint then did not pass the tools on to it."""
 
     def asks_in_passing(self, language: str) -> bool:
-        """Says whether a text beside the calls asks the user something and goes on as if that were answered."""
-        said_texts = [
-            str(action.args.get("text", "")) for action in self.decision.actions if action.operation == RESPOND
-        ]
-        return any(asks_in_passing(text, language) for text in (self.decision.rationale, self.text, *said_texts))
+        """Says whether a text beside the calls asks the user for permission or a choice, while the calls go on as if
+        the user had answered."""
+        return any(question_in_passing(text, language) for text in self._texts())
+
+    def leaves_open(self, language: str) -> bool:
+        """Says whether only the user can answer a question that stands beside the calls. Otherwise the model may be
+        thinking aloud."""
+        questions = ((text, question_in_passing(text, language)) for text in self._texts())
+        return any(leaves_open(text, question, language) for text, question in questions if question)
+
+    def _texts(self) -> tuple[str, ...]:
+        return self.decision.rationale, self.text, *self.decision.said()
 
 
 class ReplyRoom(NamedTuple):
-    """The tokens a reply may take: a Decision alone, and one with the texts of files in it."""
+    """The numbers of tokens that a reply may take: without texts of files, and with them."""
 
     decision: int
     with_texts: int
 
 
 class LiveWords(Protocol):
-    """Picks from a streaming reply what a person may see already."""
+    """Picks the parts of a streaming reply that the user may see already."""
 
     def feed(self, delta: str) -> str: ...
 
 
 class Form(Protocol):
-    """The interface of a form. One is chosen when a model is connected (`agent.connection.form_of`)."""
+    """The interface of a form. The form is chosen when a model is connected (`agent.connection.form_of`)."""
 
     format_name: str
-    """The name of the format in the prompt; empty where none has to be named."""
+    """The name of the format in the prompt; empty if the prompt need not name a format."""
 
     def offered(self, operations: Sequence[Operation], state: AgentState) -> tuple[Operation, ...]:
-        """Returns the operations that the model is told of now. The others work too, or say why they do not."""
+        """Returns the operations that the model is told of now. If the model calls another operation, the call works
+        too, or is answered with the reason why it does not."""
         ...
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """Returns the offered operations that always stand in the prefix. The others are told with the state."""
+        """Returns the offered operations that always stand at the beginning of the prompt. The other ones stand next to
+        the state."""
         ...
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
-        """Says how to answer, and with which operations."""
+        """Returns the part of the prompt that says how to answer, and with which operations."""
         ...
 
     def listed(self, operations: Sequence[Operation], language: str) -> str:
@@ -89,11 +99,12 @@ class Form(Protocol):
         ...
 
     def for_tasks(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """Returns the operations with which the model may plan tasks, as it is told of them."""
+        """Returns the operations with which the model may plan tasks, each in the form in which the prompt describes
+        it."""
         ...
 
     def for_texts(self) -> "Form":
-        """Returns the form of the conversation in a request for a file's text, which offers no tools."""
+        """Returns the form of the conversation for a request for a file's text. This form offers no tools."""
         ...
 
     def request(
@@ -105,5 +116,6 @@ class Form(Protocol):
     def live(self, operations: Iterable[Operation]) -> LiveWords: ...
 
     def read(self, reply: Reply, operations: Sequence[Operation], state: AgentState) -> ParsedReply:
-        """Returns the reply as data. Raises ReplyUnusable, with what the model should change, if it cannot be read."""
+        """Returns the reply as data. Raises a ReplyUnusable that says what the model should change if it is
+        unreadable."""
         ...

@@ -34,7 +34,7 @@ CUT_OFF = (
     "Send the whole Decision again, shorter: fewer actions, short texts, no file contents inside the JSON."
 )
 NO_PROSE = ("[", "<")
-"""The beginnings of broken JSON, or of an error page from a server between here and the model."""
+"""Beginnings of text that is no prose: of broken JSON, or of an error page from a server between here and the model."""
 WRITTEN_FIRST = (
     "rationale", "goal_consistency", "constraint_check", "confidence", "task_profile", "step", "alternative",
     "state_delta", "rating", "verdict", "actions", "next_step", "prompt_pattern",
@@ -44,7 +44,7 @@ WRITTEN_FIRST = (
 
 class JsonForm:
     """A Decision as JSON, with the texts of files in its actions. A text that is left out, or that made a reply
-    unreadable, is asked for by itself."""
+    unreadable, is asked for in a separate request."""
 
     format_name = "JSON"
     template = "format"
@@ -54,8 +54,8 @@ class JsonForm:
         return timely(operations, state)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """Returns the operations that are not about plans. Those change as a plan goes on, and in the prefix they would
-        spoil the cache of everything after them."""
+        """Returns the operations that are not about plans. Those about plans change as a plan goes on; at the beginning
+        of the prompt they would spoil the cache of everything after them."""
         return tuple(operation for operation in operations if not operation.when)
 
     def instructions(self, language: str, operations: Sequence[Operation]) -> str:
@@ -121,7 +121,8 @@ class CompactJsonForm(JsonForm):
         return tuple(without_body(operation) for operation in operations if operation.led_in_tasks)
 
     def told_first(self, operations: Sequence[Operation]) -> tuple[Operation, ...]:
-        """Returns all operations: a small model has little history to read again, and does better with one list."""
+        """Returns all operations: a small model has little history to read again, and works better with a single
+        list."""
         return tuple(operations)
 
     def request(
@@ -197,8 +198,8 @@ def read_decision(
 
 
 def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int, str]:
-    """Says, by place, why an action cannot be read while others can. Returns nothing if a broken action is one whose
-    text is shown while it comes: that must be whole."""
+    """Returns, by their index, why some actions cannot be read although others can. If one of them speaks to the user,
+    it returns nothing: such an action must be complete, so the whole reply is refused."""
     operations_by_name = {operation.name: operation for operation in operations}
     actions = cast("list[Any]", value["actions"]) if isinstance(value.get("actions"), list) else []
     faults: dict[int, str] = {}
@@ -215,7 +216,7 @@ def _faults(value: dict[str, Any], operations: Sequence[Operation]) -> dict[int,
 
 
 def _named(fields: Any) -> dict[str, Any]:
-    """Makes a stand-in for an action that cannot be read, with as much as was given. It is not run."""
+    """Returns a stand-in for an action that cannot be read, with those fields that can be read. It is not run."""
     action = as_table(action_fields(fields, {}))
     named_action = {"operation": text_of(action, "operation") or "unnamed", "args": as_table(action.get("args"))}
     return named_action | {"reasoning": text_of(action, "reasoning").strip() or "-"}
@@ -235,7 +236,7 @@ def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase
 
 
 def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
-    """Returns the first object that has a Decision's fields. Other JSON stands in the prose around it."""
+    """Returns the first object that has a Decision's fields. Other JSON counts as part of the prose around it."""
     is_list = False
     for read in json_values(text):
         listed_values = isinstance(read.value, list)

@@ -26,7 +26,7 @@ END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
 
 
 def without_thoughts(text: str) -> str:
-    """Returns what a model says after thinking aloud. Thoughts that never end leave nothing."""
+    """Returns the text after the model's thoughts. If the thoughts never end, the text is empty."""
     end = 0
     while match := re.compile(WHOLE_THOUGHT).match(text, end):
         end = match.end()
@@ -104,7 +104,7 @@ class LiveText:
         return self._backticks(text, start)
 
     def _backticks(self, text: str, start: re.Match[str]) -> int:
-        """Handles backticks. JSON often comes in a fence, so a fence is held back until it is clear what it holds."""
+        """Handles backticks. JSON often stands in a fence, so a fence is held back until it is clear what is inside."""
         begins_word = not self._last or self._last.isspace()
         closes_code = self._in_code and start.group() == "```"
         if begins_word and not closes_code:
@@ -171,7 +171,8 @@ class LiveText:
         return end
 
     def _take(self, piece: str) -> None:
-        """Takes a piece of a string: it is said, held until the operation is known, part of a name, or ignored."""
+        """Takes a piece of a string. The piece is shown, held back until the operation is known, added to a name, or
+        ignored."""
         if not self._levels:
             return
         level = self._levels[-1]
@@ -193,7 +194,7 @@ class LiveText:
         if self._names_operation():
             level.operation = word.strip() or "?"
             if level.operation not in self._says:
-                # Text after an action may speak of its result, so it is shown only when that is known.
+                # Text after an action may speak of its result, so the text is shown only when the result is known.
                 self._mode = "over"
             text = "".join(level.held.get(self._says.get(level.operation, ""), ()))
             self._say(text)

@@ -12,7 +12,7 @@ from duckflow.forms.calls import REASON, as_calls, in_lines, tools
 from duckflow.forms.decision import CHECKS, PLAIN_FIELDS, make_decision, refuse_too_many
 from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.forms.live import LiveText, without_thoughts
-from duckflow.i18n.asking import ends_asking
+from duckflow.i18n.asking import ends_asking, question_in_passing
 from duckflow.i18n.template import note, render
 from duckflow.llm.provider import Reply, Request
 from duckflow.state.action import (
@@ -45,9 +45,9 @@ FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
 
 class NativeForm:
-    """Calls as actions, with the texts of files in them. An endpoint's cache begins with the tools, so they are the
-    same in every request. Operations that are offered only at times are told with the state and called through one
-    tool."""
+    """Reads calls as actions, with the texts of files in them. An endpoint's cache begins with the tools, so they are
+    the same in every request. Operations that are offered only at times are listed beside the state, and called through
+    the tool `call`."""
 
     format_name = ""
 
@@ -111,9 +111,9 @@ class NativeForm:
         """Reads the Decision that the calls make, with the text before them as its rationale. An empty reply, or one
         with nothing but the `decision` tool, is a Decision without actions.
 
-        If no call or a check cannot be read, or the reply was cut off, nothing of it is done. A single unreadable call
-        among others is `broken`, and so is each call that changes something without saying why: it is answered with the
-        reason."""
+        If none of the calls can be read, a check cannot be read, or the reply was cut off, nothing of the reply is
+        done. A single unreadable call among others is `broken`: it is answered with the reason and not run. So is each
+        call that changes something without saying why."""
         text, calls = without_thoughts(reply.text).strip(), reply.calls
         if reply.finish == "length":
             raise ReplyUnusable(CUT_OFF if calls else CUT_OFF_SAYING)
@@ -154,7 +154,7 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
             faults[id(actions[-1])] = problem.correction
     if faults and len(faults) == len(actions):
         raise ReplyUnusable(" ".join((*faults.values(), "No call was made.")))
-    # If no text comes before the calls, the calls say why.
+    # If no text comes before the calls, their own reasons become the rationale.
     rationale = (
         rationale or shorten("; ".join(dict.fromkeys(str(action["reasoning"]) for action in actions)), 200) or "-"
     )
@@ -177,6 +177,7 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
         operation and operation.effect != "plan" for operation in called_operations
     )
     asks = (not actions or acts) and (waits or ends_asking(text, state.language))
+    asks |= acts and bool(question_in_passing(text, state.language))
     answer = [{"operation": RESPOND, "args": {"text": text}, "reasoning": rationale}] if text else []
     if is_end or asks or not actions:
         actions = [*answer, *actions]
@@ -207,8 +208,8 @@ def _has_results(state: AgentState) -> bool:
 
 
 def _decision(fields: dict[str, Any], declared: dict[str, Any], operations: Sequence[Operation]) -> Decision:
-    """Makes the Decision. Declared fields that cannot be read are left out, since they are not worth asking again. Only
-    a check must be a yes or a no."""
+    """Makes the Decision. Declared fields that cannot be read are left out, since they are not worth another request.
+    Only the checks must be readable."""
     try:
         return make_decision(fields | declared | {"declared": _known(declared)}, operations)
     except ReplyUnusable:
@@ -227,8 +228,8 @@ def _known(declared: Mapping[str, Any]) -> list[str]:
 
 
 def _computed(state: AgentState, rationale: str, changing: bool) -> dict[str, Any]:
-    """Returns the fields that a model leaves unsaid when it only calls tools. They keep their values, but changing
-    something means executing."""
+    """Returns values for the fields that a model leaves out when it only calls tools. The phase stays the same, but a
+    change means EXECUTION."""
     step = Phase.EXECUTION if changing else Phase.PLANNING if state.phase is Phase.DONE else state.phase
     return {
         "rationale": rationale,
@@ -250,8 +251,8 @@ def _next_step(ends: bool, asks: bool) -> str:
 def _action(
     name: str, args: dict[str, Any], operation: Operation | None, rationale: str, before: Sequence[Action]
 ) -> dict[str, Any]:
-    """Makes an action. If it has no reason, it gets the one before the calls, or that of the same call just
-    `before`."""
+    """Makes an action. If the call gives no reason, the action gets the text before the calls as its reason, or the
+    reason of an equal call in `before`."""
     own_properties: dict[str, Any] = operation.parameters.get("properties", {}) if operation else {}
     names = [name for name in (REASON, *ALIASES) if ALIASES.get(name, name) == REASON and name not in own_properties]
     reasoning = "".join(str(args.pop(name, "") or "") for name in names)
@@ -265,8 +266,8 @@ def _action(
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
-    """Returns the call that is meant, even if it is made through the tool for others, its arguments, and whether they
-    had to be mended."""
+    """Returns the call that the model means, its arguments, and whether they had to be mended. If the tool `call` is
+    called, that is the call inside of its arguments."""
     args, is_mended = _arguments(call)
     if call.name != CALL:
         return call, args, is_mended
@@ -302,7 +303,7 @@ def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
 
 
 def _require_whole(call: ToolCall, args: dict[str, Any], operation: Operation | None) -> None:
-    """Refuses mended arguments that lack something: they may be incomplete."""
+    """Raises a ReplyUnusable if mended arguments lack a required one: the others may be incomplete, too."""
     required = operation.parameters.get("required", ()) if operation else ()
     if missing_names := [name for name in required if name not in args]:
         raise ReplyUnusable(f"The arguments of {call.name} are no JSON, and {', '.join(missing_names)} cannot be read.")
@@ -314,7 +315,7 @@ def _without_arguments(call: ToolCall) -> ToolCall:
 
 
 def _written_out(text: str, operations: Sequence[Operation], state: AgentState) -> ParsedReply | None:
-    """Reads a Decision, or calls, written as text."""
+    """Reads a Decision, or calls, that the model wrote as text; returns None if the text holds neither."""
     if written_calls := re.findall(WRITTEN_CALL, text):
         values = [_loaded(call) for call in written_calls]
     else:

@@ -1,17 +1,16 @@
 """The JSON schema of a Decision: a union over the offered operations.
 
-It uses only what OpenAI's strict mode and llama.cpp's grammars both understand: every property is required and closed,
-optional ones may be null, and there are no references. The order of properties is the order in which a model writes
-them: reasons first, then the actions, then what comes next. In an action the operation comes first, because strict mode
-tells the members of a union apart by their first property.
+It uses only features that OpenAI's strict mode and llama.cpp's grammars both understand: every property is required and
+closed, optional ones may be null, and there are no references. The order of properties is the order in which a model
+writes them: reasons first, then the actions, then what comes next. In an action the operation comes first, because
+strict mode tells the members of a union apart by their first property.
 """
 
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
 from duckflow.state.action import CHECK_PATTERN, NextStep, Operation, PromptPattern, TaskProfile
-from duckflow.state.five import StateDelta
-from duckflow.state.phase import Phase, Rating, ReviewVerdict
+from duckflow.state.phase import Phase, Rating, ReviewVerdict, StateDelta
 
 Schema = dict[str, Any]
 
@@ -31,9 +30,9 @@ def decision_schema(
 ) -> Schema:
     """Returns the schema for these operations.
 
-    Without `with_delta` the model is not asked for changes to the five items, or for what only planning needs: a small
-    model only makes them up. `several_actions` allows more than one in the list. `review` asks for its opinion of the
-    work."""
+    Without `with_delta` the model is not asked for changes to the five items, or for fields that only planning needs: a
+    small model would only invent them. `several_actions` allows more than one action. `review` asks for the model's
+    opinion of the work."""
     actions = _actions(operations)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
@@ -72,8 +71,8 @@ def _delta() -> Schema:
 
 
 def tasks_schema(operations: Sequence[Operation], answers: bool = False) -> Schema:
-    """Returns the schema of a list of tasks: actions without a Decision around them, and an answer to the user if they
-    have said something."""
+    """Returns the schema of a list of tasks: actions without a Decision around them. `answers` adds an answer to the
+    user, for when they have said something."""
     actions = _actions(operations)
     tasks: Schema = {"type": "array", "items": actions[0] if len(actions) == 1 else {"anyOf": actions}}
     return _object({"answer": TEXT, "tasks": tasks} if answers else {"tasks": tasks})
@@ -85,7 +84,7 @@ def strict_schema(schema: Schema) -> Schema:
 
 
 def _actions(operations: Sequence[Operation]) -> list[Schema]:
-    """Returns one shape for each kind of arguments. Operations that take the same arguments share it."""
+    """Returns one shape of the schema for each set of arguments. Operations that take the same arguments share it."""
     shapes: list[tuple[Schema, list[str]]] = []
     for operation in operations:
         args = _closed(operation.parameters)
@@ -114,7 +113,7 @@ def _closed(schema: Schema) -> Schema:
     """Returns pydantic's schema of an object in the strict form: all properties required, the optional ones
     nullable."""
     definitions = schema.get("$defs", {})
-    # Pydantic uses a reference even at the top for arguments that contain themselves.
+    # For arguments that contain themselves, Pydantic uses a reference even at the top.
     top_name = str(schema.get("$ref", "")).rpartition("/")[2]
     return _strict_object(definitions.get(top_name, schema), definitions, (top_name,))
 
@@ -150,7 +149,8 @@ def _nullable(schema: Schema) -> Schema:
 
 
 def _union(options: list[Schema]) -> Schema:
-    """Joins options. Null beside a plain type is written as a list of types, which is shorter than a union."""
+    """Returns the schema of a value that fits one option. Plain types and null become a list of types, which is
+    short."""
     options = [option for index, option in enumerate(options) if option not in options[:index]]
     others = [option for option in options if option != NULL]
     if len(others) == len(options) or len(others) != 1:

@@ -15,7 +15,7 @@ MIB = 1024 * 1024
 
 
 class Places(NamedTuple):
-    """Paths of the files that providers write. With None for abilities or the local log, these are not stored."""
+    """Paths of the files that providers write. A file whose path is None is not written."""
 
     models: Path
     abilities: Path | None = None
@@ -25,7 +25,7 @@ class Places(NamedTuple):
 def connect(
     choice: ModelChoice, settings: LlmSettings, local: LocalSettings, places: Places, environ: Mapping[str, str]
 ) -> Provider:
-    """Builds the provider without sending it a request."""
+    """Builds the provider for this model without sending it a request."""
     match choice.kind:
         case "scripted":
             from duckflow.llm.scripted import Scripted

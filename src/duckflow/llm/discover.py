@@ -8,15 +8,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from duckflow.errors import ModelError, ProviderUnreachable, UsageError
+from duckflow.errors import ModelError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.llm.endpoints import KEYED, OTHER_NAMES, SERVERS, Endpoint, Key, catalogue, find_key, key_in_environment
 from duckflow.llm.facts import OLLAMA_WINDOW, facts_of, nearest_names
-from duckflow.llm.failures import Failures
+from duckflow.llm.failures import WRONG_ADDRESS, Failures
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
-from duckflow.state.data import as_count, as_table, tables, text_of
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, as_count, as_table, say, tables, text_of
 from duckflow.whole_text import read_json
 
 if TYPE_CHECKING:
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 ASK_SECONDS = 5.0
 LOAD_SECONDS = 60.0
-"""Seconds for Ollama to load a model: only then does it decide on a window. The first request would wait as long."""
+"""Seconds to wait while Ollama loads a model, because Ollama decides on the window only then. Otherwise the first
+request would wait as long."""
 
 
 class ServedWindow(NamedTuple):
@@ -68,7 +68,7 @@ async def _ollama(client: "HttpClient", model: str) -> ServedWindow:
 
 
 async def _loaded(client: "HttpClient", model: str) -> int:
-    """Returns the window of a model that Ollama has in memory, or 0."""
+    """Returns the window of a model that Ollama has in memory; 0 if the model is not loaded."""
     running_models = tables((await _table(client, "GET", "/api/ps")).get("models"))
     names = (model, f"{model}:latest")
     return next(
@@ -131,13 +131,35 @@ class Listed(NamedTuple):
 async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     """Returns the chat models of an endpoint; an empty list where no model server answers in time."""
     try:
-        return await fetch_models(endpoint, key, seconds)
+        return await _fetch_models(endpoint, key, seconds)
     except ModelError:
         return []
 
 
 async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
-    """Returns the chat models of an endpoint, or raises a ModelError that says why there are none."""
+    """Returns the chat models of an endpoint, or raises a ModelError that says why there are none. If the address is
+    wrong, the error suggests another address, but only one at which models were listed."""
+    try:
+        return await _fetch_models(endpoint, key, seconds)
+    except ProviderRefused as problem:
+        if problem.key != WRONG_ADDRESS:
+            raise
+        for other_endpoint in _at_likely_addresses(endpoint):
+            if await list_models(other_endpoint, key, seconds):
+                values = {**problem.values, "other": other_endpoint.where}
+                raise ProviderRefused("model.wrong_address_maybe", **values) from None
+        raise
+
+
+def _at_likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
+    """Returns the endpoint at other likely addresses of its server, with or without a version at the end."""
+    version, address = "" if endpoint.wire == "anthropic" else "/v1", endpoint.base_url
+    root = urlunsplit(urlsplit(address)._replace(path="", query=""))
+    addresses = dict.fromkeys(f"{start}{version}" for start in (address, re.sub(r"/v\d\w*$", "", address), root))
+    return [endpoint._replace(base_url=other) for other in addresses if other != address]
+
+
+async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     # The import is slow, so it runs in a thread: the user may be typing meanwhile.
     await asyncio.to_thread(import_module, "duckflow.llm.endpoint_model")
     from duckflow.http import HttpError
@@ -175,8 +197,8 @@ async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds:
 
 
 def _same(wanted: str, listed: str) -> bool:
-    """Says whether two names mean the same model. Gemini lists names with a folder before them; a wanted name may leave
-    out a tag or add a variant that is not listed."""
+    """Says whether two names mean the same model. Gemini lists names with a folder before them. A wanted name may leave
+    out a tag, or add a variant that is not listed."""
     wanted, listed = (name.removeprefix("models/").casefold() for name in (wanted, listed))
     return wanted == listed or listed.startswith(f"{wanted}:") or wanted.startswith(f"{listed}:")
 
@@ -193,9 +215,13 @@ def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
 
 
 EMBEDDED_PACKAGE = "xllamacpp"
+NO_MODEL = "model.none_found"
+BY_ITSELF = "model.chosen.embedded"
+"""The key of the reason for the local model: the user has named no model, and no other one was found."""
 LISTING_SECONDS = 5.0
 WORKABLE_WINDOW = 32_768
-"""Tokens that a model needs for good work. The user is told when a server gives less than this and than it could."""
+"""The tokens that a model needs for good work. The user gets a note when a server gives fewer, although the model could
+have more."""
 
 
 class ModelChoice(NamedTuple):
@@ -212,7 +238,7 @@ class ModelChoice(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name as shown to people, such as `openai:gpt-5-mini`."""
+        """The model's name as it is shown to people, such as `openai:gpt-5-mini`."""
         provider = "local" if self.kind == "embedded" else self.endpoint.name if self.endpoint else self.kind
         return f"{provider}:{self.model}"
 
@@ -229,8 +255,8 @@ async def discover(
     origin: Phrase | None = None,
     typed: Mapping[str, Key] = MappingProxyType({}),
 ) -> ModelChoice:
-    """Returns the model to use. `name` is the one the user asked for, or empty; `origin` says where they named it
-    (without it: on the command line). `typed` holds the keys that they have just typed, by endpoint."""
+    """Returns the model to use. `name` is the model that the user asked for, or empty; `origin` says where they named
+    it (empty: on the command line). `typed` holds the keys that they have just typed, by endpoint."""
     return await Discovery(settings, environ, typed).choose(name.strip(), origin or say("model.chosen.flag"))
 
 
@@ -306,7 +332,8 @@ class Discovery:
         return self._typed.get(endpoint.name) or find_key(endpoint, self._environ)
 
     async def _with_window(self, endpoint: Endpoint, model: str, why: Phrase, key: Key | None) -> ModelChoice:
-        """Returns the choice. A local server is first asked for the model's window, and a note tells the user."""
+        """Returns the choice of this model. A local server is first asked for the model's window, which a note tells
+        the user."""
         set_window = self._settings.window or self._known[endpoint.name].window
         if endpoint.name in SERVERS and not set_window:
             window = await served_window(endpoint, model, key)
@@ -331,7 +358,7 @@ class Discovery:
         return None
 
     async def _by_server(self) -> ModelChoice | None:
-        """Asks all local servers at once and takes the first, in their order, that has a model."""
+        """Asks all local servers at once, and returns the first (in their order) that has a model."""
         seconds = self._settings.probe_seconds
         answers = await asyncio.gather(*(list_models(self._known[name], None, seconds) for name in SERVERS))
         first_model = next((models[0] for models in answers if models), None)
@@ -344,15 +371,15 @@ class Discovery:
 
     def _embedded(self) -> ModelChoice:
         if find_spec(EMBEDDED_PACKAGE) is None:
-            raise ProviderUnreachable("model.none_found")
-        return ModelChoice("embedded", DEFAULT_MODEL, say("model.chosen.embedded"), notes=tuple(self._notes))
+            raise ProviderUnreachable(NO_MODEL)
+        return ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF), notes=tuple(self._notes))
 
     def _names(self) -> str:
         return ", ".join([*self._known, "local", "scripted"])
 
 
 def _parted(name: str) -> tuple[str, str, str]:
-    """Splits a name into the endpoint, the sign after it (`:` or `/`), and the model's name there."""
+    """Splits a name into the endpoint, the sign after it (`:` or `/`), and the model's name at that endpoint."""
     separator = next((character for character in name if character in ":/"), "")
     prefix, _, model = name.partition(separator) if separator else (name, "", "")
     return OTHER_NAMES.get(prefix.lower(), prefix.lower()), separator, model

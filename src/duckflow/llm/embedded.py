@@ -14,7 +14,7 @@ from duckflow.llm.endpoints import Endpoint, Key
 from duckflow.llm.local.server import LocalServer
 from duckflow.llm.provider import Chunk, Finished, Remark, Request
 from duckflow.llm.settings import LlmSettings
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 NAME = "local"
 SLOT = "/slots/0?action="
@@ -23,7 +23,7 @@ SECONDS = 30.0
 
 class Prefixes:
     """A folder with saved states ("slots") of a server, each for one beginning of a prompt. A restored slot saves the
-    time to read that beginning again; when saving or restoring fails, nothing else is lost."""
+    time to read that beginning again. When saving or restoring fails, only that time is lost."""
 
     def __init__(self, folder: Path, about: str, most_bytes: int) -> None:
         """`about` names the model's file, its size and its context: a slot fits only these."""
@@ -37,13 +37,14 @@ class Prefixes:
         return self._folder / f"{digest[:24]}.slot"
 
     async def restore(self, request: Request, server: LocalServer) -> bool:
-        """Loads the saved slot into the server and says whether that worked."""
+        """Loads the slot that was saved for the request's beginning into the server, and says whether that worked."""
         file = self.file_for(request)
         if not file.is_file():
             return False
         restored = await _ask(server, "restore", file.name)
         with contextlib.suppress(OSError):
-            # `_sweep` deletes the least recently used slots. One that the server refuses is of no use and goes at once.
+            # `_sweep` deletes the least recently used slots. A slot that the server refuses is of no use and is deleted
+            # at once.
             file.touch() if restored else file.unlink()
         return restored
 
@@ -79,8 +80,8 @@ async def _ask(server: LocalServer, action: str, name: str) -> bool:
 
 
 class Embedded(EndpointModel):
-    """A provider that starts its server with the first request, and again if it has died. The prompt that the server
-    reads first is saved to disk, so that the next start does not read it again."""
+    """A provider that starts its server with the first request, and again if the server has died. The prompt that the
+    server reads first is saved to disk, so that the next start need not read it again."""
 
     def __init__(
         self, server: LocalServer, model: str, window: int, settings: LlmSettings, prefixes: Prefixes | None = None
@@ -91,13 +92,13 @@ class Embedded(EndpointModel):
         self._prefixes = prefixes
         self._saving: asyncio.Task[None] | None = None
         self._fresh = False
-        """The server has started and has read no prompt yet."""
+        """True if the server has started and has read no prompt yet."""
         self._key = ""
-        """The key of the running server; every start makes a new one."""
+        """The key that guards the running server; every start makes a new one."""
 
     @property
     def takes_pictures(self) -> bool | None:
-        """False: the server is started without the part that reads pictures."""
+        """Returns False, because the server is started without the part that reads pictures."""
         return False
 
     @property

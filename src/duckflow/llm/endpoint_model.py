@@ -1,4 +1,5 @@
-"""Models behind an HTTP endpoint. Import it only to build a provider: it loads the HTTP client, which is slow."""
+"""Models behind an HTTP endpoint. This module is imported only to build a provider, because it loads the HTTP client,
+which is slow."""
 
 import asyncio
 import errno
@@ -28,7 +29,7 @@ from duckflow.llm.provider import Chunk, Finished, Remark, Request, measure
 from duckflow.llm.settings import LlmSettings, Price
 from duckflow.llm.stream import ReplyListener, StreamedReply, error_text
 from duckflow.llm.wires.wire import WireRequest, smaller, wire_named
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 PICTURES = "pictures"
 NO_ANSWER = "model.no_connection"
@@ -36,7 +37,8 @@ REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class EndpointModel:
-    """A provider that streams from an endpoint, retries where that helps, and learns which optional parts it takes."""
+    """A provider that streams from an endpoint, retries where that helps, and learns which optional parts of a request
+    the endpoint takes."""
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class EndpointModel:
         await self._client.aclose()
 
     async def _exchange(self, request: Request) -> AsyncGenerator[Chunk, None]:
-        """Makes one try. A request that is refused for an optional part is sent again without that part."""
+        """Makes one attempt. A request that is refused for an optional part is sent again without that part."""
         abilities = self._abilities
         tried_abilities = {abilities}
         while True:
@@ -107,8 +109,8 @@ class EndpointModel:
             try:
                 if response.is_success:
                     if refused := self._learn(abilities):
-                        parts = ", ".join(sorted(refused))
-                        yield Remark(say("model.goes_without", endpoint=self._endpoint.name, parts=parts))
+                        refused_names = ", ".join(sorted(refused))
+                        yield Remark(say("model.goes_without", endpoint=self._endpoint.name, parts=refused_names))
                     listener = ReplyListener(response, self._failures, self._settings, wire.reading())
                     async with aclosing(listener.pieces(deadline)) as pieces:
                         async for piece in pieces:
@@ -156,7 +158,7 @@ class EndpointModel:
         )
 
     def _lowered(self, asked: WireRequest, response: HttpAnswer, answer: str, tried: set[Abilities]) -> Abilities:
-        """Returns the abilities to try next after a refusal. Raises when no smaller request would help."""
+        """Returns the parts of a request to try after a refusal. Raises a Setback if no smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
         is_unclear = setback.error.key == "model.request_refused"
@@ -177,7 +179,7 @@ class EndpointModel:
         return fewer_abilities
 
     def _learn(self, abilities: Abilities) -> frozenset[str]:
-        """Stores what the endpoint accepts, and returns the parts that it no longer takes."""
+        """Stores the parts of a request that the endpoint accepts, and returns the parts that it newly refuses."""
         old_abilities = self._abilities
         # A limit that was left out may have been too large only this once.
         new_abilities = (
@@ -195,7 +197,7 @@ def open_client(endpoint: Endpoint, key: Key | None, connect_seconds: float) -> 
 
 
 def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect_seconds: float) -> Setback:
-    """Turns a failed HTTP exchange into a Setback."""
+    """Turns a failed HTTP exchange into the Setback (failure of one attempt) that fits it."""
     reason = str(error)
     match error:
         case ConnectTimeout():
@@ -206,7 +208,7 @@ def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect
             return failures.no_connection("model.proxy_unknown", again=False)
         case NotConnected(__cause__=ssl.SSLError()):
             return failures.no_connection("model.certificate_refused", reason, again=False)
-        # A retry is pointless: nobody starts a server or a proxy during the pause. So the user is told at once.
+        # A retry is pointless, because nobody starts a server or a proxy during the pause. So the user is told at once.
         case NotConnected() if REFUSED in reason and endpoint.is_loopback:
             return failures.no_connection("model.nothing_listens", again=False)
         case NotConnected() if REFUSED in reason and (proxy := proxy_for(urlsplit(endpoint.base_url))):

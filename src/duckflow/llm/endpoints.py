@@ -29,30 +29,30 @@ class Endpoint(NamedTuple):
     wire: WireName = "chat"
     key_needed: bool = True
     in_keyring: bool = True
-    """A key stored in the keyring under this name is meant for this address."""
+    """True if a key stored in the keyring under the endpoint's name is meant for this address."""
     window: int = 0
     reply_limit: str = "max_tokens"
     """The endpoint's name for the field that limits the tokens of a reply."""
     extra: Mapping[str, Any] = MappingProxyType({})
-    """Fields that are added to every request."""
+    """Further fields that are added to every request."""
     tools: bool = False
-    """Its models are known to call tools. At other endpoints the first request tries it."""
+    """True if the endpoint's models are known to call tools. At other endpoints the first request tries tool calls."""
     cache_key: bool = False
-    """It takes a cache key, which routes requests with the same beginning to the same cache."""
+    """True if the endpoint takes a cache key, which routes requests with the same beginning to the same cache."""
     cache_marks: str = ""
-    """Prefix of the names of models whose cache keeps only marked parts of a prompt."""
+    """The prefix of the names of models whose cache keeps only marked parts of a prompt."""
     short_ids: bool = False
-    """It accepts only ids of calls that have nine letters and digits."""
+    """True if the endpoint accepts only ids of calls that have nine letters and digits."""
     found_by_key: bool = False
-    """It is used when the user names no model and its key is in the environment."""
+    """True if the endpoint is used when the user names no model and its key is in the environment."""
     listed_as: str = ""
-    """Its name in the table of models, if that is another one."""
+    """The endpoint's name in the table of models, if that is a different name."""
     also: tuple[str, ...] = ()
-    """Names that other programs (LiteLLM, models.dev) use for it."""
+    """Names that other programs (LiteLLM, models.dev) use for the endpoint."""
 
     @property
     def where(self) -> str:
-        """The address as shown to people, without anything that may be a secret."""
+        """The address as shown to people, without parts that may be a secret."""
         parts = urlsplit(self.base_url)
         if not parts.hostname:
             return self.name
@@ -73,16 +73,17 @@ def _known() -> Iterator[Endpoint]:
 
 
 KNOWN: tuple[Endpoint, ...] = tuple(_known())
-"""The rows of `endpoints.json`."""
+"""The endpoints that Duckflow knows, from `endpoints.json`."""
 KEYED: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.found_by_key)
 """Endpoints that are used when their key is in the environment, in this order."""
 SERVERS: tuple[str, ...] = tuple(endpoint.name for endpoint in KNOWN if endpoint.is_loopback)
-"""Local servers that are looked for, in this order."""
+"""Names of the local servers that Duckflow looks for, in this order."""
 OTHER_NAMES = {other: endpoint.name for endpoint in KNOWN for other in endpoint.also}
 
 
 def catalogue(own: Mapping[str, EndpointSettings], environ: Mapping[str, str]) -> dict[str, Endpoint]:
-    """Returns all endpoints by name: the known ones with addresses from the environment, and those of the settings."""
+    """Returns all endpoints by name: the known endpoints with addresses from the environment, and the endpoints of the
+    settings."""
     endpoints = {endpoint.name: _moved(endpoint, environ) for endpoint in KNOWN}
     for name, settings in own.items():
         if name not in endpoints and not settings.base_url:
@@ -107,8 +108,8 @@ def _changed(endpoint: Endpoint, settings: EndpointSettings) -> Endpoint:
 
 
 def _at_other_address(endpoint: Endpoint, url: str) -> Endpoint:
-    """Moves an endpoint to another server. Its need of a key and its abilities are unknown then, and few servers except
-    OpenAI's own speak the `responses` wire."""
+    """Returns the endpoint at another server. Whether that server needs a key, and what it can do, is unknown. Few
+    servers except OpenAI's own speak the `responses` wire."""
     wire = "chat" if endpoint.wire == "responses" else endpoint.wire
     return endpoint._replace(base_url=url, key_needed=False, tools=False, wire=wire, cache_key=False)
 
@@ -137,7 +138,7 @@ def _moved(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
 
 
 def checked_address(url: str, origin: str) -> str:
-    """Returns the address without a slash at its end, or raises a UsageError where it is not an HTTP address."""
+    """Returns the address without a slash at its end. Raises a UsageError if it is not an HTTP address."""
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
@@ -150,7 +151,7 @@ def checked_address(url: str, origin: str) -> str:
 
 
 def _ollama_url(host: str) -> str:
-    """Returns the address for OLLAMA_HOST. That may lack scheme and port, or name all interfaces (0.0.0.0)."""
+    """Returns the address for OLLAMA_HOST. That variable may lack scheme and port, or name all interfaces (0.0.0.0)."""
     parts = urlsplit(checked_address(host if "://" in host else f"http://{host}", "OLLAMA_HOST"))
     name = parts.hostname or "127.0.0.1"
     if name in ("0.0.0.0", "::"):
@@ -161,7 +162,8 @@ def _ollama_url(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret and its source. Its repr hides it, and `remember_key` keeps it out of everything that is stored."""
+    """A secret and its source. The repr hides the secret, and `remember_key` keeps it out of everything that is
+    stored."""
 
     secret: str = field(repr=False)
     source: str
@@ -175,7 +177,7 @@ TYPED = "typed"
 
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
-    """Returns the key from the environment, else the one stored with `keyring set duckflow ENDPOINT`."""
+    """Returns the key from the environment, else the key stored with `keyring set duckflow ENDPOINT`."""
     key = key_in_environment(endpoint, environ)
     stored_key = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""
     return usable_key(stored_key, f"keyring {KEYRING_SERVICE} {endpoint.name}") if stored_key else key
@@ -194,7 +196,7 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
 
 
 def usable_key(secret: str, source: str) -> Key:
-    """Returns the key, or raises a UsageError where it cannot be sent."""
+    """Returns the key. Raises a UsageError if the key has characters that cannot be sent."""
     # A key goes into a header. The HTTP library's own error about a strange character would print the whole key.
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError("model.key_malformed_typed" if source == TYPED else "model.key_malformed", source=source)

@@ -1,6 +1,8 @@
-"""Facts about models that are known without asking: windows, prices, abilities. The figures are in `models.json`
-(from models.dev, MIT, July 2026): by provider and model [window, longest reply, dollars per million tokens of input,
-output, cache read and cache write, flags: t tools, v sees pictures, r reasons, s keeps to a schema]."""
+"""Facts about models that are known without asking: windows, prices, abilities.
+
+The figures are in `models.json` (from models.dev, MIT, July 2026): by provider and model [window, longest reply,
+dollars per million tokens of input, output, cache read and cache write, flags: t tools, v sees pictures, r reasons, s
+keeps to a schema]."""
 
 import contextlib
 import json
@@ -20,7 +22,8 @@ from duckflow.whole_text import read_json
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """Ways to ask for JSON: a strict schema, a schema as a guide, any JSON object, only words in the prompt."""
 TOOLS = ("", "native", "json")
-"""Values of `Abilities.tools`: not known; native tool calls work (seen or listed); they do not, so JSON is used."""
+"""Values of `Abilities.tools`: it is not known whether native tool calls work; they work (seen or listed); they do not
+work, so JSON is used."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 LIMIT_TOO_LARGE = r"(?s)max_?(completion_|output_?)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"
@@ -34,7 +37,8 @@ class Abilities(NamedTuple):
     tools: str = ""
     wire: str = "chat"
     lacks: frozenset[str] = frozenset()
-    """The parts it has refused, by the wire's names. `effort high` is one level of effort; `pictures`: it is blind."""
+    """The parts of a request that the endpoint has refused, under the names that the wire gives them. `effort high` is
+    one level of effort; `pictures` means that the model cannot see."""
 
     def without(self, *parts: str) -> "Abilities":
         return self._replace(lacks=self.lacks | set(parts))
@@ -50,7 +54,7 @@ class Abilities(NamedTuple):
 
 
 class AbilityBook:
-    """Remembers abilities in a small file. A file that cannot be read or written is treated like none."""
+    """Remembers in a small file what each endpoint can do. An unusable file counts as missing."""
 
     def __init__(self, path: Path | None = None, days: float = 30.0, now: Callable[[], float] = time.time) -> None:
         self._path = path
@@ -94,22 +98,23 @@ TABLE = Path(__file__).with_name("models.json")
 DEFAULT_WINDOW = 32_768
 
 OLLAMA_WINDOW = 4_096
-"""Tokens that Ollama gives to a model by default. It cuts longer prompts silently."""
+"""The tokens that Ollama gives to a model by default. Ollama cuts longer prompts silently."""
 
 SERVED_WINDOW = 131_072
-"""The largest window that is assumed for a local server: it seldom gives a model all the context it supports."""
+"""The largest window that is assumed for a local server, because such a server seldom gives a model all the context
+that the model supports."""
 
 LISTED_AS = {endpoint.name: endpoint.listed_as for endpoint in KNOWN if endpoint.listed_as}
-"""Names in the table of models, by endpoint, where they differ."""
+"""Names of endpoints in the table of models, where they differ from Duckflow's own names."""
 
 DATED = r"[-@](latest|preview|\d{4}-\d{2}-\d{2}|\d{2}-\d{2,4}|\d{4,8})$"
-"""The end of a model's name that gives a date or a version by date."""
+"""Matches the end of a model's name if it is a date, or a version named by a date."""
 
 Row = tuple[int, int, float | None, float | None, float | None, float | None, str]
 
 
 class Facts(NamedTuple):
-    """Facts about one model. Where `known` is false, they are guessed from similar names, without a price."""
+    """Facts about one model. If `known` is False, the facts are guessed from similar names, without a price."""
 
     name: str = ""
     window: int = DEFAULT_WINDOW
@@ -140,7 +145,7 @@ def facts_of(endpoint: str, model: str) -> Facts:
 
 
 def models_of(endpoint: str) -> dict[str, Row]:
-    """Returns the rows of the models that an endpoint is known to have."""
+    """Returns the models that an endpoint is known to have, with their facts."""
     return _table().get(LISTED_AS.get(endpoint, endpoint), {})
 
 
@@ -162,7 +167,7 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
 
 
 def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price | None:
-    """Returns the user's own price, else the listed one, or None where neither is known. Local servers are free."""
+    """Returns the user's own price, else the listed price; None if neither is known. Local servers are free."""
     names = (f"{endpoint}:{model}", f"{endpoint}/{model}", model)
     set_price = next((settings.prices[name] for name in names if name in settings.prices), None)
     return set_price or facts_of(endpoint, model).price or (Price() if endpoint in SERVERS else None)
@@ -179,8 +184,8 @@ def _facts(name: str, row: Row) -> Facts:
 
 
 def _guessed(rows: dict[str, Row], model: str) -> Facts | None:
-    """Guesses from the models that share the longest beginning with this name, cut at dashes: their median window, and
-    the abilities that all of them have."""
+    """Guesses facts from the models that share the longest beginning with this name, cut at dashes: their median
+    window, and the abilities that all of them have."""
     name = _plain(model)
     while name:
         similar_rows = [row for other_name, row in rows.items() if f"{_plain(other_name)}-".startswith(f"{name}-")]

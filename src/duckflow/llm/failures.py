@@ -1,4 +1,4 @@
-"""Interprets an endpoint's refusal: the message for people, whether a retry may help, and when it is made."""
+"""Interprets an endpoint's refusal: the message for people, whether a retry may help, and when the retry is made."""
 
 import asyncio
 import importlib.util
@@ -16,12 +16,12 @@ from duckflow.llm.endpoints import TYPED, Endpoint, Key, may_be_stored
 from duckflow.llm.facts import nearest_names
 from duckflow.llm.provider import CallDelta, Chunk, Delta, Retrying, Thought
 from duckflow.llm.settings import LlmSettings
-from duckflow.state.data import as_table, first_table, shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, as_table, first_table, say, shorten
 from duckflow.system_keyring import KEYRING_SERVICE
 from duckflow.whole_text import read_json, without_keys
 
 DETAIL_LENGTH = 240
+WRONG_ADDRESS = "model.wrong_address"
 BLIND = "model.blind"
 BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 OVERLOADED = (503, 529)
@@ -32,8 +32,8 @@ SPAN = r"(?i)([\d.]+)\s*(ms|h|m|s)"
 
 
 class Setback(Exception):
-    """One try failed. With `why` it may be tried again; `error` is raised when no try is left. A `busy` endpoint is
-    tried until `patience_seconds` have passed."""
+    """Raised when one attempt failed. With `why`, the request may be tried again; `error` is raised when no attempt is
+    left. A `busy` endpoint is tried until `patience_seconds` have passed."""
 
     def __init__(
         self, error: ModelError, why: Phrase | None = None, wait: float | None = None, busy: bool = False
@@ -48,7 +48,8 @@ class Setback(Exception):
 async def persist(
     attempt: Callable[[], AsyncGenerator[Chunk, None]], settings: LlmSettings
 ) -> AsyncGenerator[Chunk, None]:
-    """Passes on the chunks of an attempt. When it fails, it starts the next one, as far as the settings allow."""
+    """Passes on the chunks of an attempt. When an attempt fails, another one follows, as often as the settings
+    allow."""
     tries, waited_seconds = 0, 0.0
     while True:
         tries += 1
@@ -78,8 +79,8 @@ async def persist(
 
 
 def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
-    """Returns the seconds until the next try: what the endpoint asked for, else twice as long each time, with some
-    randomness. When the tries run out, an asked time that is shorter than ours is not used."""
+    """Returns the seconds until the next attempt: the time that the endpoint asked for, else twice as long each time,
+    with some randomness. After the usual number of attempts, the longer of these two times counts."""
     if asked is not None and tries < settings.tries:
         return asked
     from random import uniform
@@ -118,7 +119,7 @@ def _number(text: str) -> float | None:
 
 
 class Failures:
-    """Turns the failures of one endpoint, for one model, into Setbacks."""
+    """Turns failures of one endpoint, when asked for one model, into Setbacks."""
 
     def __init__(self, endpoint: Endpoint, model: str, key: Key | None) -> None:
         self._endpoint = endpoint
@@ -147,12 +148,13 @@ class Failures:
             case "unknown":
                 return Setback(self._unknown_model(detail))
             case "wrong_address":
-                return Setback(self._wrong_address(status))
+                return Setback(ProviderRefused(WRONG_ADDRESS, where=self._endpoint.where, status=status))
             case _:
                 return Setback(ProviderRefused(f"model.{meaning}", **values))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
-        """Returns a Setback if the pictures are the reason: the model cannot see, or one of them cannot be used."""
+        """Returns a Setback if pictures are the reason for the refusal: the model cannot see, or one of the pictures
+        cannot be used. Else returns None."""
         meaning = self._meaning("pictures", status, answer)
         error = PicturesRefused(f"model.{meaning}", model=self._name, detail=self.detail(answer))
         return Setback(error) if meaning else None
@@ -168,7 +170,7 @@ class Failures:
         )
 
     def of_error(self, error: Any, answer: str) -> Setback:
-        """Judges an error object that came in place of a reply, or in the middle of one."""
+        """Judges an error object that came in place of a reply, or in the middle of a reply."""
         code = as_table(error).get("code") or as_table(error).get("status")
         if isinstance(code, str) and code.isdecimal():
             code = int(code)
@@ -201,7 +203,7 @@ class Failures:
     def detail(self, answer: str) -> str:
         """Returns one line of the endpoint's message, without keys and without control characters."""
         text = without_keys(_message(answer)).rstrip(" .。\n")
-        return shorten("".join(c if c.isprintable() else " " for c in text), DETAIL_LENGTH)
+        return shorten("".join(character if character.isprintable() else " " for character in text), DETAIL_LENGTH)
 
     def _unknown_model(self, detail: str) -> ProviderRefused:
         endpoint, model = self._endpoint.name, self._model
@@ -213,17 +215,6 @@ class Failures:
     def _name(self) -> str:
         return f"{self._endpoint.name}:{self._model}"
 
-    def _wrong_address(self, status: int) -> ModelError:
-        """Suggests the likely address: most wires want a version at its end, Anthropic's wants none."""
-        address = self._endpoint.where
-        if self._endpoint.wire == "anthropic":
-            other_address = address.removesuffix("/v1")
-        else:
-            other_address = address if re.search(r"/v\d\w*(/|$)", address) else f"{address}/v1"
-        other_address = "" if other_address == address else other_address
-        key = "model.wrong_address_maybe" if other_address else "model.wrong_address"
-        return ProviderRefused(key, where=address, status=status, other=other_address)
-
 
 @cache
 def refusals() -> dict[str, list[dict[str, Any]]]:
@@ -232,8 +223,8 @@ def refusals() -> dict[str, list[dict[str, Any]]]:
 
 
 def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelError:
-    """Returns an error that names the variable to set, and the source of the refused key if there was one. It mentions
-    the keyring only where the keyring would be asked."""
+    """Returns an error that names the variable to set, and the source of the refused key if there was one. The error
+    mentions the keyring only if the keyring would be asked."""
     if key and key.source == TYPED:
         text = "model.key_refused_typed"
     elif may_be_stored(endpoint) and importlib.util.find_spec("keyring"):

@@ -7,18 +7,19 @@ from typing import cast
 
 from duckflow.errors import DuckflowError, ModelError, ProviderUnreachable, ToolsRefused
 from duckflow.llm.provider import Chunk, Provider, Remark, Request, Retrying
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 PASSING = ("model.busy", "model.busy_until", "model.no_credit")
 """Refusals that concern the endpoint and not the request, so that another model may still answer."""
 PATIENCE_SECONDS = 10.0
-"""Seconds to wait for a busy endpoint where another one could answer."""
+"""Seconds to wait for a busy endpoint if another endpoint could answer."""
 AWAY_SECONDS = 300.0
 """Seconds after which the first model is asked again."""
 
 
 class WithFallback:
-    """A provider that uses the first of its models that answers. The others are connected only when they are needed."""
+    """A provider that uses the first of its models that answers. The further models are connected only when they are
+    needed."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class WithFallback:
                 raise ToolsRefused("model.tools_refused", model=self.model)
 
     async def _turned(self) -> bool:
-        """Switches to the next model, and says whether there was one."""
+        """Switches to the next model. Returns False if there is none."""
         while self._at + 1 == len(self._models) and self._names:
             try:
                 self._models.append(await self._find(self._names.pop(0)))

@@ -7,17 +7,16 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 
 from duckflow.llm.settings import Price
-from duckflow.state.data import as_cost, as_count, as_table, tables
+from duckflow.state.data import Phrase, as_cost, as_count, as_table, tables
 from duckflow.state.message import PromptMessage, ToolCall, ToolSpec, Usage
-from duckflow.state.phrase import Phrase
 
 Finish = Literal["stop", "length", "refusal", "filtered", "malformed", "unknown", "failed"]
-"""Ways a reply can end: regularly; cut off by the token limit; refused by the model; cut off by a filter of the
-endpoint; with a tool call in broken form; for an unknown reason; by a failure (then it does not count as a reply)."""
+"""Ways in which a reply can end: regularly; cut off by the token limit; refused by the model; cut off by a filter of
+the endpoint; with a tool call in broken form; for an unknown reason; by a failure (such a reply does not count)."""
 
 
 class Request(NamedTuple):
-    """A request. `schema` asks for JSON of that shape; `tools` may be called; without both the reply is plain text."""
+    """A request. `schema` asks for JSON of that shape; `tools` may be called. Without both, the reply is plain text."""
 
     messages: tuple[PromptMessage, ...]
     schema: dict[str, Any] | None = None
@@ -41,7 +40,7 @@ class Thought(NamedTuple):
 
 
 class CallDelta(NamedTuple):
-    """A piece of a call's arguments; the first one names the tool."""
+    """A piece of a call's arguments. The first piece of a call names the tool."""
 
     text: str
     name: str = ""
@@ -55,13 +54,13 @@ class Retrying(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """Something about the model that the user is told once."""
+    """A remark about the model, which the user sees once."""
 
     what: Phrase
 
 
 class Finished(NamedTuple):
-    """The last chunk, with all calls."""
+    """The last chunk of a reply, with all of its tool calls."""
 
     reason: Finish
     usage: Usage
@@ -69,11 +68,11 @@ class Finished(NamedTuple):
     extra: Mapping[str, Any] = MappingProxyType({})
     """Other data that came with the reply and must be sent back with it."""
     raw: str = ""
-    """The reason as the endpoint called it."""
+    """The reason why the reply ended, in the endpoint's own word."""
 
 
 class Reply(NamedTuple):
-    """A whole reply."""
+    """A whole reply of a model."""
 
     text: str
     finish: Finish
@@ -81,11 +80,12 @@ class Reply(NamedTuple):
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
     raw: str = ""
-    """The reason of its end as the endpoint called it."""
+    """The reason why the reply ended, in the endpoint's own word."""
 
     @property
     def broke_off(self) -> bool:
-        """Says whether it ended neither regularly nor at the token limit. No action of such a reply is carried out."""
+        """Says whether the reply ended neither regularly nor at the token limit. No action of such a reply is carried
+        out."""
         return self.finish not in ("stop", "length")
 
 
@@ -116,12 +116,12 @@ class Provider(Protocol):
 
     @property
     def takes_pictures(self) -> bool | None:
-        """Says whether it can see pictures; None when only a try can tell."""
+        """Says whether the model can see pictures; None when only a try can tell."""
         ...
 
     @property
     def least_price(self) -> float | None:
-        """Dollars for a million prompt tokens that all come from the cache; None where that is not known."""
+        """Dollars for a million prompt tokens that all come from the cache; None if the price is not known."""
         ...
 
     def forgo_tools(self) -> None:
@@ -149,7 +149,7 @@ TOKENS_PER_MESSAGE = 4
 
 
 def estimate(text: str) -> int:
-    """Estimates the tokens of a text: four ASCII characters count as one, any other character as one by itself."""
+    """Estimates the tokens of a text: four ASCII characters count as one token, and so does any other character."""
     ascii_length = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return math.ceil(ascii_length / CHARACTERS_PER_TOKEN) + len(text) - ascii_length
 
@@ -181,7 +181,8 @@ def measure(request: Request, reply: str, reported: dict[str, Any], price: Price
 
 
 def charge(price: Price, prompt: int, completion: int, cached: int, written: int = 0) -> float:
-    """Returns the cost in dollars. `prompt` includes the tokens read from the cache and those written into it."""
+    """Returns the cost in dollars. `prompt` includes the tokens read from the cache and those written into the
+    cache."""
     written_price = price.input if price.written is None else price.written
     cached_price = price.input if price.cached is None else price.cached
     new_tokens = max(0, prompt - cached - written)
@@ -192,11 +193,11 @@ def charge(price: Price, prompt: int, completion: int, cached: int, written: int
 
 OPEN, CLOSE = "<think>", "</think>"
 LONGEST_LEAD = 1000
-"""Characters of leading space that may be held back while waiting for the first word of a reply."""
+"""The most characters of space at the beginning of a reply that are held back until its first word comes."""
 
 
 class Thoughts:
-    """Filters the thoughts between tags out of the beginning of a reply."""
+    """Separates the thoughts, which stand between tags at the beginning of a reply, from the reply's text."""
 
     def __init__(self) -> None:
         self._held = ""
@@ -225,7 +226,7 @@ class Thoughts:
         return ""
 
     def rest(self) -> str:
-        """Returns the text that was held back for a tag that never came; called when the reply has ended."""
+        """Returns the text that waited for a tag that never came. It is called when the reply has ended."""
         return "" if self._inside or self._over else self._release(self._held)
 
     def _release(self, text: str) -> str:
@@ -237,12 +238,13 @@ class Thoughts:
 THOUGHTS = ("reasoning_content", "reasoning")
 DETAILS = "reasoning_details"
 PHASE = "phase"
-"""Field that says whether a text of a reply is the answer or a remark on the way to it."""
+"""The field that says whether a text of a reply is the answer or a remark on the way to it."""
 GROWING = ("text", "summary", "data")
 
 
 class ThoughtCollector:
-    """Collects a model's thoughts under the field names they came by: some endpoints want them back with the calls."""
+    """Collects a model's thoughts under the names of their fields, because some endpoints want them back with the
+    calls."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}

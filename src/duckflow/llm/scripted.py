@@ -25,20 +25,20 @@ WINDOW = 32_768
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One reply. With `when` it is used only for a request whose last message contains that text."""
+    """One reply. With `when`, it is used only for a request whose last message contains that text."""
 
     text: str = ""
     chunk: int = 0
     """Characters in each piece of the stream; 0 means all at once."""
     delay: float = 0.0
-    """Seconds before each piece."""
+    """Seconds before each piece of the stream."""
     finish: Finish = "stop"
     error: ModelError | None = None
-    """An error that is raised after the text."""
+    """An error that is raised after the reply's text."""
     when: str = ""
     usage: Usage | None = None
     calls: tuple[ToolCall, ...] = ()
-    """The tools it calls."""
+    """The tools that the reply calls."""
     thought: str = ""
     """The thinking that is streamed before the text."""
 
@@ -54,11 +54,10 @@ Line = str | Mapping[str, Any] | ScriptedReply
 
 
 class Scripted:
-    """A provider that plays replies: the first unused one whose `when` fits the request, else the next in order.
+    """A provider that plays replies: the first unused reply whose `when` fits the request, else the next in order.
 
-    A reply may be a str, its text, or a dict, the JSON of its text. `requests` records what was asked. With `native`
-    it takes tools.
-    """
+    A reply may be a str (its text) or a dict (the JSON of its text). `requests` records the requests. With `native`,
+    the model takes tools."""
 
     def __init__(
         self, replies: Iterable[Line], name: str = "scripted", window: int = WINDOW, native: bool = False

@@ -17,7 +17,7 @@ WireName = str
 
 
 class Price(Section):
-    """Dollars per million tokens."""
+    """The prices of a model, in dollars per million tokens."""
 
     input: float = Field(default=0.0, ge=0)
     output: float = Field(default=0.0, ge=0)
@@ -39,7 +39,7 @@ class EndpointSettings(Section):
     key_env: str = ""
     """Name of the environment variable with the key, never the key itself."""
     model: str = ""
-    """The model to use when only the endpoint is named."""
+    """The model to use when the user names only the endpoint."""
     window: int = Field(default=0, ge=0)
     wire: WireName = ""
     """The wire to use; empty means the known one of this endpoint, else chat."""
@@ -57,7 +57,7 @@ class LlmSettings(Section):
     temperature: float | None = Field(default=None, ge=0)
     max_reply_tokens: int | None = Field(default=None, gt=0)
     max_reply_characters: int = Field(default=4_000_000, gt=0)
-    """Characters after which a reply is broken off while it streams."""
+    """The number of characters after which a streaming reply is broken off."""
     effort: Effort | Literal[""] = ""
     """Amount of thinking for models that think before they reply; empty leaves it to the model. A model that does not
     have this level gets the nearest one."""
@@ -69,12 +69,12 @@ class LlmSettings(Section):
     connect_seconds: float = Field(default=10.0, gt=0)
     first_byte_seconds: float = Field(default=120.0, gt=0)
     local_first_byte_seconds: float = Field(default=600.0, gt=0)
-    """Seconds for a local server, which may have to load the model and read a long prompt without a graphics card."""
+    """Seconds until a local server begins its reply. It may have to load the model and read a long prompt first."""
     between_chunks_seconds: float = Field(default=60.0, gt=0)
     reply_seconds: float = Field(default=1800.0, gt=0)
     """Seconds that a reply may take in all, even if pieces keep coming."""
     probe_seconds: float = Field(default=0.3, gt=0)
-    """Seconds for a local server to list its models."""
+    """Seconds that a local server may take to list its models."""
 
     tries: int = Field(default=4, ge=1)
     backoff_seconds: float = Field(default=1.0, ge=0)

@@ -19,22 +19,19 @@ from duckflow.whole_text import PieceJoiner, read_json
 
 LARGEST = 16 * 1024 * 1024
 MOST_LINES = 64
-"""Lines over which one event may be split."""
+"""The largest number of lines over which one event may be split."""
 FIELDS = (b"event:", b"id:", b"retry:", b":")
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventReader:
-    """Turns bytes into the JSON objects of `data:` lines.
-
-    `done` is set by `[DONE]`. `stray` holds the bytes before the first event, for endpoints that answer with one
-    JSON body instead of a stream.
-    """
+    """Turns bytes into the JSON objects of `data:` lines. `done` is set by `[DONE]`. `stray` holds the bytes before the
+    first event, for endpoints that answer with one JSON body instead of a stream."""
 
     def __init__(self) -> None:
         self.done = False
         self.flooded = False
-        """More bytes came without an event than any reply needs."""
+        """True if more bytes came without an event than any reply needs."""
         self.count = 0
         self.stray = bytearray()
         self._buffer = bytearray()
@@ -53,7 +50,7 @@ class EventReader:
         return [event for line in lines if (event := self._line(line)) is not None]
 
     def finish(self) -> list[dict[str, Any]]:
-        """Reads a last line that has no end, and returns its event."""
+        """Reads a last line that has no line end, and returns its event."""
         return self.feed(b"\n")
 
     def _line(self, line: bytes) -> dict[str, Any] | None:
@@ -70,7 +67,8 @@ class EventReader:
         if text == "[DONE]":
             self.done = True
             return None
-        # A line is parsed alone first: some servers forget the empty line between events, few split one over lines.
+        # A line is parsed alone first: some servers forget the empty line between events, and few split an event over
+        # lines.
         event = as_table(self._joiner.read(text))
         if not event and self._pending:
             event = as_table(self._joiner.read("".join((*self._pending, text))))
@@ -86,14 +84,14 @@ CALL_FIELDS = ("index", "id", "type", "function")
 
 
 class CallCollector:
-    """Joins the pieces of a reply's tool calls, by index, or by id at endpoints that always send the same index."""
+    """Joins the pieces of a reply's tool calls by index, or by id if an endpoint always sends the same index."""
 
     def __init__(self) -> None:
         self._calls: list[dict[str, Any]] = []
         self._places: dict[Any, int] = {}
 
     def take(self, pieces: Any) -> list[CallDelta]:
-        """Adds these pieces, and returns them as deltas."""
+        """Adds these pieces of calls, and returns them as pieces of the reply (CallDelta)."""
         return [self._piece(piece, number) for number, piece in enumerate(tables(pieces)) if piece]
 
     def _piece(self, piece: dict[str, Any], number: int) -> CallDelta:
@@ -115,7 +113,8 @@ class CallCollector:
 
     @staticmethod
     def _is_another(call: dict[str, Any], call_id: str) -> bool:
-        """Says whether a piece with a name begins a new call: its id differs or, without ids, the last is whole."""
+        """Says whether a piece with a name begins a new call: its id differs or, without ids, the last call is
+        whole."""
         if call_id and call["id"]:
             return call["id"] != call_id
         return not call_id and not call["id"] and read_json("".join(call["arguments"])) is not None
@@ -143,7 +142,7 @@ class StreamedReply:
         self.failed = False
         self.reported: dict[str, Any] = {}
         self.raw = ""
-        """The reason of its end as the endpoint called it."""
+        """The reason why the reply ended, in the endpoint's own word."""
         self._reason: Finish = "stop"
         self._refused = False
         self._texts: list[str] = []
@@ -157,7 +156,8 @@ class StreamedReply:
 
     @property
     def kept(self) -> dict[str, Any]:
-        """Fields to send back with the reply: with calls all thoughts, under their names; else only the phase."""
+        """The fields that the endpoint wants back with the reply: all thoughts if the reply has calls, else only the
+        phase (answer or remark)."""
         fields = self._thinking.fields
         return fields if self.calls else {PHASE: fields[PHASE]} if PHASE in fields else {}
 
@@ -170,7 +170,7 @@ class StreamedReply:
         return "refusal" if self._refused else self._reason
 
     def take(self, event: dict[str, Any]) -> list[Piece]:
-        """Adds an event, and returns the pieces that it brought."""
+        """Adds an event of the stream, and returns the pieces of the reply in it."""
         usage = event.get("usage") or as_table(event.get("x_groq")).get("usage")
         if usage:
             self.reported |= as_table(usage)
@@ -192,7 +192,7 @@ class StreamedReply:
         return [*thought_pieces, *self._said(text), *self._collector.take(message.get("tool_calls"))]
 
     def rest(self) -> list[Piece]:
-        """Returns the text still held back when an endpoint ends a reply without giving a reason."""
+        """Returns the text that still waits for a tag when an endpoint ends a reply without giving a reason."""
         return self._said(self._thoughts.rest())
 
     def _said(self, text: str) -> list[Piece]:
@@ -203,19 +203,19 @@ class StreamedReply:
 ERROR_BYTES = 64 * 1024
 ERROR_SECONDS = 5.0
 USAGE_GRACE_SECONDS = 5.0
-"""Seconds to wait for the usage after the reply is complete."""
+"""Seconds to wait for the token usage after the reply is complete."""
 DRAIN_SECONDS = 0.05
 
 
 def _joined(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Joins neighbouring pieces of one kind: every piece costs each listener the same, however short it is."""
+    """Joins neighbouring pieces of one kind, because a short piece costs each listener as much as a long one."""
     for _, group in groupby(pieces, key=lambda piece: (type(piece), piece[1:])):
-        first, *others = group
-        yield first._replace(text="".join((first.text, *(piece.text for piece in others))))
+        first, *further_pieces = group
+        yield first._replace(text="".join((first.text, *(piece.text for piece in further_pieces))))
 
 
 class ReplyListener:
-    """Reads one response, whether it streams or comes in one piece. `reply` collects what came."""
+    """Reads one response, whether it streams or comes in one piece. `reply` collects the pieces that came."""
 
     def __init__(self, response: HttpAnswer, failures: Failures, settings: LlmSettings, translate: Told) -> None:
         self._translate = translate
@@ -226,7 +226,7 @@ class ReplyListener:
         self._pieces = response.pieces()
 
     async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
-        """Yields the pieces of the reply as they come. Raises a Setback where it is not a whole reply."""
+        """Yields the pieces of the reply as they come. Raises a Setback if the response is not a whole reply."""
         clock = asyncio.get_running_loop().time
         latest_end = clock() + self._settings.reply_seconds
         async with aclosing(self._pieces):
@@ -259,7 +259,8 @@ class ReplyListener:
             raise self._failures.broken() from None
 
     async def _drain(self) -> None:
-        """Reads the end of a finished stream, which is mostly there already, so that the connection can be reused."""
+        """Reads the end of a finished stream, which has mostly arrived already, so that the connection can be
+        reused."""
         try:
             async with asyncio.timeout(DRAIN_SECONDS):
                 await anext(self._pieces, None)
@@ -296,7 +297,7 @@ class ReplyListener:
 
 
 async def error_text(response: HttpAnswer) -> str:
-    """Returns the body of an error, up to a limit of bytes and seconds."""
+    """Returns the body of an error response, up to a limit of bytes and seconds."""
     body = bytearray()
     try:
         async with asyncio.timeout(ERROR_SECONDS), aclosing(response.pieces()) as pieces:

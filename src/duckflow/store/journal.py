@@ -1,4 +1,4 @@
-"""The journal of a session: an SQLite file with one row for each event, and one writer. A damaged one is salvaged.
+"""The journal of a session: an SQLite file with one row for each event, and one writer. A damaged journal is salvaged.
 
 Events that a newer Duckflow has written into a journal of a known version are skipped, but never deleted."""
 
@@ -46,14 +46,14 @@ CREATE TABLE IF NOT EXISTS snapshots (seq INTEGER PRIMARY KEY, body TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS headline (only INTEGER PRIMARY KEY CHECK (only = 1), body TEXT NOT NULL);
 """
 VERSION = 2
-"""The version of the journal. It goes up when an older Duckflow could not go on with the journal; new kinds and fields
-of events need no new version. Rows of an older version stay as they are, and are read through `store.older`."""
+"""The version of the journal. It goes up when an older Duckflow could not continue the journal; new kinds and fields of
+events need no new version. Rows of an older version stay as they are, and are read through `store.older`."""
 FORESEEN = 100
-"""The limit of believable versions. A higher one was not written by a newer Duckflow: it is damage."""
+"""The highest version that a newer Duckflow may have written. A higher number is damage."""
 KEPT_SNAPSHOTS = 2
 LOG_HEADER, FRAME_HEADER = 32, 24
 NEWEST_FORMAT = 2
-"""The newest file format. SQLite opens a file that claims a newer one only for reading."""
+"""The newest file format. SQLite opens a file that claims a newer format only for reading."""
 NO_DAMAGE = frozenset(
     (
         sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT,
@@ -61,20 +61,20 @@ NO_DAMAGE = frozenset(
         sqlite3.SQLITE_AUTH, sqlite3.SQLITE_OK,
     )
 )  # fmt: skip
-"""Errors such as a full disk or missing rights, which are no damage: the file must stay where it is."""
+"""Errors such as a full disk or missing rights, which are no damage: the file must stay at its place."""
 
 log = logging.getLogger(__name__)
 
 
 class Snapshot(NamedTuple):
-    """The state after event `seq`, without its messages."""
+    """The state of a session after event number `seq`, without the messages."""
 
     seq: int
     body: str
 
 
 class Row(NamedTuple):
-    """One event as it is written."""
+    """One event of a journal, as Duckflow writes it."""
 
     seq: int
     kind: str
@@ -82,7 +82,7 @@ class Row(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """One event as it is stored in the file."""
+    """One event of a journal as it lies in the file, with its checksum."""
 
     seq: int
     kind: bytes
@@ -94,12 +94,12 @@ class StoredRow(NamedTuple):
         return checksum(self.kind, self.body) == self.crc
 
     def read(self) -> Row:
-        """Returns the event in this version's form, however old it is."""
+        """Returns the event in the form of the present version, however old it is."""
         return Row(self.seq, *upgraded(self.kind.decode(), self.body.decode()))
 
 
 def _whole(*columns: object) -> StoredRow | None:
-    """Returns the row, or nothing if it is damaged: then it may hold anything."""
+    """Returns the row; None if it is damaged, because then it may hold anything."""
     match columns:
         case int(seq), bytes(kind), bytes(body), int(crc) if checksum(kind, body) == crc:
             return StoredRow(seq, kind, body, crc)
@@ -112,7 +112,7 @@ def checksum(kind: bytes, body: bytes) -> int:
 
 
 class JournalReader:
-    """Reads a journal. Anybody may do so, even while somebody writes."""
+    """Reads a journal. Any process may read, even while another one writes."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
         self.path = path
@@ -134,7 +134,7 @@ class JournalReader:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
     def last_snapshot(self) -> Snapshot | None:
-        """Returns the newest undamaged snapshot."""
+        """Returns the newest undamaged snapshot of the state."""
         try:
             rows = self._db.execute("SELECT seq, body, crc FROM snapshots ORDER BY seq DESC").fetchall()
         except sqlite3.Error as problem:
@@ -143,8 +143,8 @@ class JournalReader:
         return next((Snapshot(row.seq, upgraded_snapshot(row.body.decode())) for row in undamaged_rows), None)
 
     def check(self) -> None:
-        """Raises JournalDamaged unless every page is sound and every entry is as it was written. Raises JournalError
-        where a newer version has written it."""
+        """Raises JournalDamaged unless every page is sound and every entry is as it was written. Raises JournalError if
+        a newer version has written the journal."""
         try:
             _known_version(self._db)
             verdict = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
@@ -163,7 +163,7 @@ class JournalReader:
             raise _failure(problem, "journal.unusable", self.path) from problem
 
     def events(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Returns every known event after `after`, in order."""
+        """Returns every event after the event number `after` that this version knows, in order."""
         for row in self._select("seq > ?", after):
             if event := read_event(row):
                 yield row.seq, event
@@ -178,12 +178,12 @@ class JournalReader:
                 yield event
 
     def last(self, most: int, before: int) -> "list[Row]":
-        """Returns the last rows before that number, in order."""
+        """Returns the last rows before event number `before`, at most `most` of them, in order."""
         newest_rows = self._select("seq < ?", before, order="seq DESC", most=most)
         return list(newest_rows)[::-1]
 
     def first(self, most: int, after: int) -> "list[Row]":
-        """Returns the first rows after that number, in order."""
+        """Returns the first rows after event number `after`, at most `most` of them, in order."""
         return list(self._select("seq > ?", after, most=most))
 
     def of_kinds(self, kinds: Sequence[str]) -> "Iterator[Row]":
@@ -258,7 +258,8 @@ class Journal(JournalReader):
             raise _failure(problem, "journal.unwritable", self.path) from problem
 
     def save_headline(self, body: str) -> None:
-        """Stores the line that a list of sessions shows for this one, so that the list need not read the journal."""
+        """Stores the headline (the line of this session in a list of sessions), so that the list need not read the
+        journal."""
         try:
             self._db.execute("INSERT OR REPLACE INTO headline VALUES (1, ?)", (without_keys(body),))
         except sqlite3.Error as problem:
@@ -270,7 +271,8 @@ class Journal(JournalReader):
 
 
 def _failure(problem: Exception, key: str, path: Path) -> JournalError:
-    """Tells damage from a file in use and from trouble of the machine, since only a damaged file is put aside."""
+    """Makes the error for a problem: damage, a file in use, or trouble of the machine. Only a damaged file is put
+    aside."""
     code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_OK)
     if code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return JournalInUse("journal.in_use")
@@ -284,19 +286,19 @@ def _damage(path: Path, reason: str) -> JournalDamaged:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Opens a journal for reading. If nobody has it open, this makes none of the files that sharing it would need."""
+    """Opens a journal for reading. If no other process has it open, no files for sharing the journal are made."""
     log_file = path.with_name(path.name + "-wal")
     access = "mode=ro" if log_file.exists() and log_file.stat().st_size else "immutable=1"
     db = sqlite3.connect(f"{path.as_uri()}?{access}", uri=True, timeout=1)
-    # Texts stay bytes until their checksum is right: damaged ones may not be UTF-8.
+    # Texts stay bytes until their checksum is right: damaged texts may not be UTF-8.
     db.text_factory = bytes
     return db
 
 
 def _check_log(path: Path) -> None:
-    """Raises if the log that a crash left is damaged. SQLite reads it up to the first incomplete frame and ignores the
-    rest; the file for sharing the log says how far it read. The connection may not write, so that closing it leaves the
-    log as it is."""
+    """Raises an error if the log that a crash left is damaged. SQLite reads the log up to the first incomplete frame
+    and ignores the rest; the file for sharing the log says how far it read. The connection may not write, so that
+    closing it leaves the log as it is."""
     log_file, index_file = (path.with_name(path.name + suffix) for suffix in ("-wal", "-shm"))
     if not log_file.exists() or log_file.stat().st_size <= LOG_HEADER:
         return
@@ -327,14 +329,14 @@ def _connect(path: Path) -> sqlite3.Connection:
     make_private(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
     db.text_factory = bytes
-    new = path.stat().st_size == 0
+    is_new = path.stat().st_size == 0
     try:
         version = _known_version(db)
-        if not new:
+        if not is_new:
             # A file that is not a journal is left as it is.
             db.execute("SELECT seq, kind, body, crc FROM events LIMIT 0")
         # A new file has nothing to lose yet: waiting for the disk six times would only delay the first reply.
-        db.execute(f"PRAGMA synchronous={'OFF' if new else 'NORMAL'}")
+        db.execute(f"PRAGMA synchronous={'OFF' if is_new else 'NORMAL'}")
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(SCHEMA)
         if version != VERSION:
@@ -347,7 +349,7 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def read_event(row: Row) -> Event | None:
-    """Returns the event, or nothing if it is undamaged but unknown to this version. Unknown fields are ignored."""
+    """Returns the event; None if it is undamaged but unknown to this version. Unknown fields are ignored."""
     try:
         return BY_KIND[row.kind].model_validate_json(row.body)
     except (KeyError, ValueError):

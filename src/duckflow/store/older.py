@@ -1,4 +1,4 @@
-"""Reads what older versions wrote into a journal. Their rows stay as they are, and are converted when they are read.
+"""Reads rows of a journal that older versions wrote. The rows stay as they are, and are converted when they are read.
 
 In version 1 a reply of the model was a message whose text was the Decision as JSON, with the ids of its actions beside
 it. Gates and Duck Calls had their own events for being asked and being answered. Calls did not name the argument that
@@ -14,19 +14,19 @@ IN_THIS_VERSION = '"decision":'
 IN_VERSION_1 = '"native":'
 ASKED, CLOSED = "question_asked", "question_closed"
 RENAMED = {"gate_opened": ASKED, "duck_called": ASKED, "gate_answered": CLOSED, "duck_answered": CLOSED}
-"""Present kinds of events by their old names."""
+"""The present names of kinds of events, by their old names."""
 CALLS, SAYS_SUBJECT = '"args":', '"subject":'
 KINDS_WITH_CALLS = ("action_started", "decision_made", "tasks_planned", "plan_changed")
 SUBJECTS = ("path", "command", "source", "goal", "query", "pattern", "words")
 
 
 def stored_kinds(kinds: Sequence[str]) -> list[str]:
-    """Returns these kinds, and all their old names."""
+    """Returns these kinds of events, and all their old names."""
     return [*kinds, *(old for old, new in RENAMED.items() if new in kinds)]
 
 
 def upgraded(kind: str, body: str) -> tuple[str, str]:
-    """Returns a row's kind and body in the present form; unchanged where nothing has changed since."""
+    """Returns a row's kind and body in the present form. A row that is already in this form is returned unchanged."""
     if kind in RENAMED:
         return RENAMED[kind], json.dumps(_question_event(_object(body)), ensure_ascii=False)
     if kind in KINDS_WITH_CALLS:
@@ -58,7 +58,7 @@ def _question_event(event: Fields) -> Fields:
 
 
 def _with_subjects(body: str) -> str:
-    """Returns the body with a subject for each call; unchanged where all calls name theirs."""
+    """Returns the body with a subject for each call. It is unchanged if every call already has one."""
     if body.count(SAYS_SUBJECT) >= body.count(CALLS):
         return body
     event = _object(body)
@@ -67,7 +67,7 @@ def _with_subjects(body: str) -> str:
 
 
 def _name_subjects(value: Any) -> None:
-    """Names the argument that each call within the value is about."""
+    """Adds to each call within the value the name of the argument that it is about."""
     if isinstance(value, list):
         for inner_value in cast("list[Any]", value):
             _name_subjects(inner_value)
@@ -82,7 +82,7 @@ def _name_subjects(value: Any) -> None:
 
 
 def older_words(role: str, text: str) -> str:
-    """Returns an archived message in words. For a reply stored as JSON, these are what was said and done."""
+    """Returns an archived message in words. A reply that was stored as JSON becomes the words and actions in it."""
     decision = _decision(text) if role == "assistant" else None
     if decision is None:
         return text
@@ -113,7 +113,7 @@ def _said_or_done(action: Fields) -> str:
 
 
 def _decision(text: str) -> Fields | None:
-    """Returns the Decision in a text that consists of nothing else."""
+    """Returns the Decision in a text; None if the text is not just a Decision."""
     if not text.startswith('{"rationale":'):
         return None
     try:

@@ -12,7 +12,7 @@ from duckflow.errors import UsageError
 
 
 class Paths(NamedTuple):
-    """The folders of one user."""
+    """The places of Duckflow's files for one user."""
 
     data: Path
     config: Path
@@ -40,18 +40,19 @@ class Paths(NamedTuple):
         )
 
     def close_to_others(self) -> None:
-        """Closes the data folder to other users. Older versions left it open to everybody on the machine."""
+        """Closes the data folder to other users. Older versions left the folder open to everybody on the machine."""
         with contextlib.suppress(OSError):
             if self.data.stat().st_mode & 0o077:
                 self.data.chmod(0o700)
 
     @property
     def worktrees(self) -> Path:
-        """Returns the folder where fleets work. It lies beside Duckflow's own files, which no command may see."""
+        """Returns the folder where fleets work. It lies beside Duckflow's data folder, which no command may see."""
         return self.data.with_name(f"{self.data.name}-worktrees")
 
     def sessions_of(self, folder: Path) -> Path:
-        """Returns the folder with the journals of one work folder. Its name tells a person which one."""
+        """Returns the folder with the journals of one work folder. Its name tells a person which work folder that
+        is."""
         name = re.sub(r"[^\w.-]+", "-", folder.name)[:40] or "root"
         return self.data / "sessions" / f"{name}-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]}"
 
@@ -64,11 +65,12 @@ class Paths(NamedTuple):
         return self.data / "undo" / self.sessions_of(folder).name
 
     def archive_of(self, folder: Path) -> Path:
-        """Returns the archive of everything said in one work folder."""
+        """Returns the archive file of everything that was said in one work folder."""
         return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
 
     def archives(self, folder: Path | None) -> list[Path]:
-        """Returns the archives of one work folder, or of all. A new one has no database yet, only its inbox."""
+        """Returns the archives of one work folder, or of all work folders. A new archive has no database yet, only its
+        inbox."""
         databases = {
             path.with_suffix(".db") for kind in ("db", "inbox") for path in (self.data / "archives").glob(f"*.{kind}")
         }
@@ -95,7 +97,7 @@ class Paths(NamedTuple):
 
     @property
     def logins(self) -> Path:
-        """Returns the folder of logins to servers that no keyring stores."""
+        """Returns the folder for logins to servers, where no keyring stores them."""
         return self.data / "logins"
 
     @property
@@ -120,13 +122,14 @@ class Paths(NamedTuple):
         return self.cache / "skills"
 
     def piped_of(self, folder: Path) -> Path:
-        """Returns the folder for long piped texts. The cache is not private, so file tools and commands may read
-        there."""
+        """Returns the folder for long piped texts. It is in the cache, which is not private, so that file tools and
+        commands may read there."""
         return self.cache / "piped" / self.sessions_of(folder).name
 
     @property
     def plugins(self) -> Path:
-        """Returns the list of plugins that were found, so that not every start has to look for them."""
+        """Returns the file with the list of plugins that were found, so that not every start has to look for
+        plugins."""
         return self.cache / "plugins.json"
 
     def map_of(self, folder: Path) -> Path:
@@ -146,7 +149,7 @@ def _known_home(path: str) -> Path:
 
 
 def require_current_folder() -> Path:
-    """Returns the current folder. If there is none, the error says what to do about it."""
+    """Returns the current folder. If it no longer exists, the error says what to do about that."""
     try:
         return Path.cwd()
     except FileNotFoundError:

@@ -28,7 +28,7 @@ class PictureStore:
         return digest
 
     def load(self, picture: Picture) -> bytes:
-        """Returns its bytes; nothing when they are missing or have changed."""
+        """Returns the bytes of a picture; empty if they are missing or have changed."""
         return self.find(picture.digest)
 
     def find(self, digest: str) -> bytes:
@@ -42,7 +42,7 @@ class PictureStore:
 
 
 def copy_pictures(source: Path, target: Path) -> None:
-    """Copies the pictures of a session for a branch of it."""
+    """Copies the pictures of a session for a fork of the session."""
     import shutil
 
     with contextlib.suppress(FileNotFoundError):

@@ -1,6 +1,5 @@
-"""Saves what it can from a damaged journal: it reads the pages one by one, without the tree that holds them together.
-
-Every entry has a checksum, so each one is either undamaged or skipped."""
+"""Saves the undamaged entries of a damaged journal. It reads the pages one by one, without the tree that holds them
+together. Every entry has a checksum, so each one is either undamaged or skipped."""
 
 import contextlib
 import itertools
@@ -26,29 +25,30 @@ LARGEST_ENTRY, SMALLEST_ENTRY = 256 * 1024 * 1024, 40
 
 
 class Salvaged(NamedTuple):
-    """The result: how many events were saved, and where the damaged file now lies."""
+    """The result of saving a damaged journal: how many events were saved, and the new place of the damaged file."""
 
     kept: int
     aside: Path
 
 
 class PageImage(NamedTuple):
-    """One version of a page. The log may hold several of the same page; the last one is the newest."""
+    """One version of a page. The log may hold several versions of a page; the last one is the newest."""
 
     number: int
     data: bytes
 
 
 def salvage(path: Path) -> Salvaged:
-    """Replaces the journal at `path` by one with all events before the damage, and those after it that make sense."""
+    """Replaces the journal at `path` by a journal with all events before the damage, and the later events that can
+    still be applied."""
     lock = Lock(path.with_suffix(".lock"))
     try:
         saved_rows = list(_sensible(_entries(path)))
         damaged_path = _unused(path)
         for suffix in ("", "-wal", "-shm"):
-            part = path.with_name(path.name + suffix)
-            if part.exists():
-                part.rename(damaged_path.with_name(damaged_path.name + suffix))
+            journal_file = path.with_name(path.name + suffix)
+            if journal_file.exists():
+                journal_file.rename(damaged_path.with_name(damaged_path.name + suffix))
     except OSError as problem:
         raise JournalError("journal.unusable", path=str(path), reason=str(problem)) from problem
     finally:
@@ -68,7 +68,7 @@ def _unused(path: Path) -> Path:
 
 
 def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
-    """Skips the events that cannot be applied, because they build on one that is missing."""
+    """Skips the events that cannot be applied, because they build on an event that is missing."""
     state = AgentState()
     for row in rows:
         if event := read_event(row):
@@ -80,8 +80,8 @@ def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _entries(path: Path) -> list[Row]:
-    """Reads the entries with each likely page size, and returns the most it gets: the size in the file may be
-    damaged."""
+    """Reads the entries with each likely page size, and returns the longest result, because the page size in the file
+    may be damaged."""
     data = path.read_bytes()
     log = path.with_name(f"{path.name}-wal")
     log_bytes = log.read_bytes() if log.exists() else b""
@@ -91,7 +91,7 @@ def _entries(path: Path) -> list[Row]:
 
 
 def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
-    """Returns every image of every page, first those of the file, then the newer ones of the log."""
+    """Yields every version of every page, first the pages of the file, then the newer ones of the log."""
     for offset in range(0, len(data) - size + 1, size):
         yield PageImage(offset // size + 1, data[offset : offset + size])
     for offset in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
@@ -100,8 +100,8 @@ def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
 
 
 def _whole(images: list[PageImage]) -> Iterator[Row]:
-    """Returns the undamaged entries in order. An entry that was altered ends them; a torn one, which has zeros, is
-    skipped."""
+    """Yields the undamaged entries in order. It stops at an entry that was altered, and skips a torn entry, which has
+    zeros."""
     page_data = {page.number: page.data for page in images}
     rows: dict[int, StoredRow] = {}
     for page in images:
@@ -119,7 +119,7 @@ def _whole(images: list[PageImage]) -> Iterator[Row]:
 
 
 def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple[int, bytes]]:
-    """Returns the number and bytes of each row in a page. Numbers rise within a page: a row that breaks this is
+    """Yields the number and bytes of each row in a page. Numbers rise within a page, so a row out of order is
     damaged."""
     if page[start] != LEAF:
         return
@@ -132,29 +132,29 @@ def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple
             if length <= LARGEST_ENTRY:
                 rows.append((seq, _payload(page, offset, length, pages)))
     for index, (seq, record) in enumerate(rows):
-        # A number counts if it is right for most of the others, so one wrong number does not make its neighbours wrong.
+        # A number counts if it fits most of the other numbers, so one wrong number does not make its neighbours wrong.
         rows_in_order = sum(
-            (other < seq) == (position < index) for position, (other, _) in enumerate(rows) if position != index
+            (other_seq < seq) == (position < index) for position, (other_seq, _) in enumerate(rows) if position != index
         )
         if 2 * rows_in_order >= len(rows) - 1:
             yield seq, record
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """Returns the bytes of a row. A long row continues in other pages; a missing one counts as zeros."""
+    """Returns the bytes of a row. A long row continues in other pages; the bytes of a missing page count as zeros."""
     size = len(page)
     if length <= size - 35:
         return page[at : at + length]
     least_local = (size - 12) * 32 // 255 - 23
     local_length = least_local + (length - least_local) % (size - 4)
     local_length = local_length if local_length <= size - 35 else least_local
-    parts, missing_length = [page[at : at + local_length]], length - local_length
+    chunks, missing_length = [page[at : at + local_length]], length - local_length
     next_page = int.from_bytes(page[at + local_length : at + local_length + 4], "big")
     while missing_length > 0 and next_page in pages:
-        parts.append(pages[next_page][4 : 4 + missing_length])
+        chunks.append(pages[next_page][4 : 4 + missing_length])
         missing_length -= size - 4
         next_page = int.from_bytes(pages[next_page][:4], "big")
-    return b"".join(parts).ljust(length, b"\0")
+    return b"".join(chunks).ljust(length, b"\0")
 
 
 def _columns(record: bytes) -> tuple[bytes, bytes, int]:

@@ -1,4 +1,4 @@
-"""The sessions of one user: first those of a work folder, then those of all others."""
+"""The sessions of one user: first the sessions of a work folder, then those of all other folders."""
 
 import contextlib
 import json
@@ -21,7 +21,8 @@ from duckflow.store.pictures import copy_pictures, remove_pictures
 
 
 def read_headline(path: Path) -> Headline | None:
-    """Returns nothing for a session in which nothing was said, and an untitled headline for an unreadable journal."""
+    """Returns the headline of a session; None if nothing was said in it. An unreadable journal gets an untitled
+    headline."""
     try:
         with closing(connect_read_only(path)) as db:
             return _kept_headline(db) or _gathered(db)
@@ -37,7 +38,8 @@ def _kept_headline(db: sqlite3.Connection) -> Headline | None:
 
 
 def _gathered(db: sqlite3.Connection) -> Headline | None:
-    """Computes the headline from the events themselves: a turn that never ended has stored none."""
+    """Computes the headline from the events. That is needed if no turn has ended, because a headline is stored at the
+    end of a turn."""
     first_row = db.execute("SELECT body FROM events WHERE kind = 'message_added' ORDER BY seq LIMIT 1").fetchone()
     if first_row is None:
         return None
@@ -63,7 +65,7 @@ NUMBERED = re.compile(r" \(\d+\)$")
 
 
 class SessionEntry(NamedTuple):
-    """One line of the list of sessions. `here`: it belongs to the present folder."""
+    """One line of the list of sessions. `here` means that the session belongs to the present folder."""
 
     session_id: str
     path: Path
@@ -92,7 +94,7 @@ def new_session_id() -> str:
 
 
 class Sessions:
-    """The journals of one work folder, and those of the folders beside it."""
+    """The journals of one work folder, and those of the user's other folders."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -105,14 +107,15 @@ class Sessions:
         return list(_entries(self.folder.glob("*.db"), here=True))
 
     def elsewhere(self) -> list[SessionEntry]:
-        """Returns the sessions of all other folders: the folder used last comes first, each with its newest first."""
+        """Returns the sessions of all other folders. The folder that was used last comes first; within a folder, the
+        newest session."""
         folders = [folder for folder in self.folder.parent.glob("*/") if folder != self.folder]
         groups = [list(_entries(folder.glob("*.db"), here=False)) for folder in folders]
         groups.sort(key=lambda group: group[0].updated if group else 0, reverse=True)
         return [entry for group in groups for entry in group]
 
     def all(self) -> list[SessionEntry]:
-        """Returns all sessions in the order in which they are numbered."""
+        """Returns all sessions, in the order of their numbers in the list."""
         return [*self.here(), *self.elsewhere()]
 
     def latest(self) -> SessionEntry:
@@ -121,8 +124,8 @@ class Sessions:
         raise UsageError("sessions.none")
 
     def find(self, wanted: str) -> SessionEntry:
-        """Finds a session by the beginning of its id, in this folder or else in another, or by its number in the
-        list."""
+        """Finds a session by its number in the list, or by the beginning of its id, first in this folder, then in other
+        folders."""
         if wanted.isdecimal() and len(wanted) <= 6:
             entries = self.all()
             if 1 <= int(wanted) <= len(entries):
@@ -149,7 +152,7 @@ class Sessions:
         return target
 
     def _next_title(self, title: str) -> str:
-        """Returns the title with the next number that no session here has."""
+        """Returns the title with the lowest number in brackets that no session has yet."""
         base_title = NUMBERED.sub("", title)
         taken_titles = {entry.headline.title or entry.headline.asked for entry in self.all()}
         return next(name for number in count(2) if (name := f"{base_title} ({number})") not in taken_titles)
@@ -177,7 +180,7 @@ class Sessions:
             lock.release()
 
     def _beginning(self, wanted: str) -> list[SessionEntry]:
-        """Returns the sessions whose id begins like this. It opens no others."""
+        """Returns the sessions whose id begins with `wanted`. No other session is opened."""
         if not wanted or set(wanted) & set("/*?["):
             return []
         entries = list(_entries(self.folder.glob(f"{wanted}*.db"), here=True))
@@ -187,8 +190,8 @@ class Sessions:
 def copy_events(
     origin: JournalReader, journal: Journal, session_id: str, until: int = -1, moved: tuple[Path, Path] | None = None
 ) -> None:
-    """Copies the events of a session, or only the first `until`, into a new journal. `moved`: its folder, and the one
-    that the copied events name instead."""
+    """Copies the events of a session, or only the first `until`, into a new journal. `moved` holds the session's
+    folder, and the folder that takes its place in the copied events."""
     origin.check()
     names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in moved or ()]
     for row in origin.first(until, 0):
@@ -209,8 +212,8 @@ def _entries(journals: Iterable[Path], here: bool) -> Iterator[SessionEntry]:
 
 
 def _last_change(path: Path) -> float:
-    """Returns the time of the last change. Reading leaves an empty write-ahead file behind, so only a filled one
-    counts."""
+    """Returns the time of the last change. Reading leaves an empty write-ahead file behind, so this file counts only if
+    it has content."""
     changed_at = path.stat().st_mtime
     with contextlib.suppress(OSError):
         log_stat = path.with_name(path.name + "-wal").stat()

@@ -9,8 +9,8 @@ from duckflow.llm.connect import Places, connect
 from duckflow.llm.discover import ModelChoice
 from duckflow.llm.provider import Delta, Finished, Provider, Request
 from duckflow.llm.settings import LlmSettings, LocalSettings
+from duckflow.state.data import say
 from duckflow.state.message import PromptMessage
-from duckflow.state.phrase import say
 
 LONG = "The duck swims on the pond and looks at the reeds. " * 60
 

@@ -1,4 +1,4 @@
-"""Local models: the known ones with the sources of their files, and the user's own, read from GGUF headers."""
+"""Local models: the known models with the sources of their files, and the user's own, read from GGUF headers."""
 
 import json
 import struct
@@ -14,9 +14,9 @@ MAGIC = b"GGUF"
 NUMBERS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 TEXT, LIST = 8, 9
 HEAD = 64 * 1024 * 1024
-"""Bytes of a GGUF file that are read at most. The facts come before the vocabulary, which is most of the header."""
+"""The most bytes of a GGUF file that are read. The facts come before the vocabulary, which is most of the header."""
 HALF = 2
-"""Bytes of a 16-bit number, as the context's memory holds them."""
+"""The bytes of a 16-bit number; the context in memory consists of such numbers."""
 
 
 class Part(NamedTuple):
@@ -31,7 +31,7 @@ class Part(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     """A GGUF file. Its `parts`, joined in order, are the same bytes as the file in the repository `hub`. Without a
-    `sha256` the hub's own hash and size are used, and `size` is only approximate."""
+    `sha256`, the hub's own hash and size are used, and `size` is only approximate."""
 
     name: str
     file: str
@@ -41,11 +41,11 @@ class LocalModel:
     parts: tuple[Part, ...] = ()
     hub: str = ""
     billions: float = 0.0
-    """Billions of parameters."""
+    """The number of the model's parameters, in billions."""
     active: float = 0.0
-    """Billions of parameters that are active at a time, in a mixture of experts; 0 means all of them."""
+    """Billions of parameters that are active at a time, in a mixture of experts; 0 means that all are."""
     token_bytes: int = 28_672
-    """Memory for each token of context."""
+    """The bytes of memory for each token of context."""
 
     @property
     def read_bytes(self) -> int:
@@ -60,8 +60,8 @@ def known_models() -> tuple[LocalModel, ...]:
 
 
 def _known(name: str, size: int, wheels: dict[str, Any] | None = None, **more: Any) -> LocalModel:
-    """Makes a model from a row of the table. `wheels` has templates for names, filled in with the number of each wheel;
-    all but the last hold `bytes` bytes."""
+    """Makes a model from a row of the table. `wheels` has templates for names of wheels, filled in with the number of
+    each wheel; all but the last wheel hold `bytes` bytes."""
     parts: list[Part] = []
     while wheels and (bytes_so_far := sum(part.size for part in parts)) < size:
         package, member = (wheels[field].format(n=len(parts) + 1) for field in ("package", "member"))
@@ -78,7 +78,7 @@ def known_model(name: str, models: tuple[LocalModel, ...] | None = None) -> Loca
 
 
 def model_of_file(path: Path) -> LocalModel:
-    """Reads a model from the user's own file. Raises a UsageError when that is no GGUF file."""
+    """Reads a model from the user's own file. Raises a UsageError when the file is no GGUF file."""
     try:
         with path.open("rb") as file:
             facts = _facts(file)
@@ -102,7 +102,8 @@ def model_of_file(path: Path) -> LocalModel:
 
 
 def _billions(facts: dict[str, Any], size: int) -> float:
-    """Reads the size from the label (`7B`, `30B-A3B`), else estimates it from the file, at four to five bits each."""
+    """Reads the number of parameters from the label (`7B`, `30B-A3B`), else estimates it from the file's size, at four
+    to five bits each."""
     label = str(facts.get("general.size_label", "")).upper().partition("-")[0].rpartition("X")[2]
     number, unit = label[:-1], label[-1:]
     try:
@@ -113,7 +114,7 @@ def _billions(facts: dict[str, Any], size: int) -> float:
 
 def _count(facts: dict[str, Any], name: str) -> int:
     value = facts.get(name, 0)
-    # Some models have a different number in each layer.
+    # Some models list a different number for each layer.
     return max(map(int, cast("list[Any]", value)), default=0) if isinstance(value, list) else int(value)
 
 

@@ -1,4 +1,4 @@
-"""Downloads model files from the Hugging Face hub: resumes them, and checks them by hash."""
+"""Downloads model files from the Hugging Face hub, resumes broken downloads, and checks the files by hash."""
 
 import fcntl
 import hashlib
@@ -30,7 +30,7 @@ def has_hash(path: Path, sha256: str) -> bool:
 
 
 class Incoming:
-    """A partly downloaded model file. All sources give the same bytes, so any of them can continue it."""
+    """A partly downloaded model file. All sources give the same bytes, so any source can continue the download."""
 
     def __init__(self, folder: Path, model: LocalModel) -> None:
         self.model = model
@@ -49,7 +49,7 @@ class Incoming:
         return self.partial.open("ab")
 
     def cut(self, size: int) -> None:
-        """Drops everything after `size` bytes."""
+        """Drops everything after the first `size` bytes of the file."""
         if self.size() > size:
             os.truncate(self.partial, size)
 
@@ -82,8 +82,8 @@ class Incoming:
 
     @contextmanager
     def alone(self, waiting: Callable[[], None] | None = None) -> Generator[None]:
-        """Holds the model's lock. `waiting` is called again and again while another process has it; without `waiting`
-        a lock that is taken raises a ModelError."""
+        """Holds the model's lock. `waiting` is called again and again while another process has the lock. Without
+        `waiting`, a lock that is taken raises a ModelError."""
         with self._lock.open("a") as file:
             while True:
                 try:
@@ -99,17 +99,18 @@ class Incoming:
 
 Stage = Literal["hub", "packages", "other_pull", "check"]
 Progress = Callable[[int, int, Stage], None]
-"""A callback that gets bytes done, bytes in all, and the stage. When it raises, the download stops, resumable later."""
+"""A callback that gets the bytes done, the bytes in all, and the stage. When the callback raises an error, the download
+stops and can be resumed later."""
 
 REPORT_SECONDS = 0.2
 
 
 class SourceUnavailable(Exception):
-    """A source cannot deliver; the message says why, and the next source is tried."""
+    """Raised when a source cannot deliver. The message says why, and the next source is tried."""
 
 
 class Meter:
-    """Reports progress, at most a few times a second."""
+    """Reports the progress of a download, at most a few times a second."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total = total
@@ -161,12 +162,12 @@ class Hub:
         return replace(self._model, size=int(size), sha256=sha256)
 
     def fill(self, incoming: Incoming, meter: Meter) -> None:
-        """Appends the missing bytes, or raises SourceUnavailable; bytes that arrived are kept."""
+        """Appends the missing bytes to the file. Raises SourceUnavailable if that fails; bytes that arrived stay."""
         import httpx
 
         meter.show(incoming.size(), self.stage)
         with _client() as client:
-            # A hub that does not answer at all is given up at once. One that broke off is asked again.
+            # A hub that does not answer at all is given up at once. A hub that broke off is asked again.
             tries_left = 1
             while (start := incoming.size()) < incoming.model.size:
                 try:

@@ -14,23 +14,24 @@ from duckflow.programs.find import find_program
 GIB = 1024**3
 SPARED = 2 * GIB
 SPARED_SHARE = 0.15
-"""Share of the memory that is left to other programs, or `SPARED` where that is more."""
+"""The share of the memory that is left to other programs; `SPARED` is left if that is more."""
 OVERHEAD = GIB // 4
 SLOWEST_READ = int(2.6 * GIB)
-"""Bytes per token above which a model is too slow without a graphics card: memory gives some 20 GB a second."""
+"""The most bytes per token that a model without a graphics card may read: memory gives some 20 GB a second, so more
+would be too slow."""
 CONTEXTS = (131_072, 65_536, 32_768, 16_384, 8_192)
 WISHED_CONTEXT = 16_384
 LEAST_BILLIONS = 1.0
 SMALL_BILLIONS = 3.0
 UNAIDED_CONTEXT = 32_768
-"""The largest context without a graphics card: to read more takes longer than anybody would wait."""
+"""The largest context without a graphics card: reading more takes longer than anybody would wait."""
 SMALL_CONTEXT = 8_192
-"""The largest context for a small model: it loses the thread in more, and reading it takes minutes."""
+"""The largest context for a small model: in a larger one it loses the thread, and reading takes minutes."""
 SMI_SECONDS = 3.0
 
 
 class ThisMachine(NamedTuple):
-    """The bytes of memory, the cores, and the graphics card if there is one."""
+    """The machine's memory in bytes, its cores, and its graphics card if there is one."""
 
     memory: int
     cores: int = 0
@@ -39,7 +40,7 @@ class ThisMachine(NamedTuple):
 
     @property
     def usable(self) -> int:
-        """Memory that a model may take."""
+        """The bytes of memory that a model may take."""
         return max(0, self.memory - max(SPARED, int(self.memory * SPARED_SHARE)))
 
 
@@ -66,7 +67,7 @@ def _strength(model: LocalModel) -> tuple[float, int]:
 
 
 def why_not(model: LocalModel, machine: ThisMachine) -> str:
-    """Returns the reason why a model does not suit a machine: `memory`, `speed`, or nothing."""
+    """Returns the reason why a model does not suit a machine: `memory` or `speed`; empty if it suits."""
     wished_context = min(WISHED_CONTEXT if model.billions > SMALL_BILLIONS else SMALL_CONTEXT, model.context)
     needed_memory = needed(model, wished_context)
     if needed_memory <= machine.card_memory:
@@ -77,7 +78,7 @@ def why_not(model: LocalModel, machine: ThisMachine) -> str:
 
 
 def needed(model: LocalModel, context: int) -> int:
-    """Returns the bytes for the weights, the context and some overhead."""
+    """Returns the bytes of memory that a model needs for its weights, this context and some overhead."""
     return model.size + context * model.token_bytes + OVERHEAD
 
 

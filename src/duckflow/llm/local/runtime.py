@@ -25,11 +25,11 @@ from duckflow.programs.run import collect
 COPY_CHUNK = 1024 * 1024
 LONGEST_REASON = 300
 OWN_PIP = (sys.executable, "-P", "-m", "pip")
-"""Command for this interpreter's pip. -P keeps a pip.py in the work folder from being run instead."""
+"""The command for this interpreter's pip. -P keeps Python from running a pip.py in the work folder instead."""
 
 
 def pip_command(own_pip: bool, search_path: str | None) -> list[str] | None:
-    """Returns a command that runs pip: this interpreter's own, else through uv, else the one on the PATH."""
+    """Returns a command that runs pip: this interpreter's own, else through uv, else the pip on the PATH."""
     if own_pip:
         return [*OWN_PIP]
     if uv := find_program("uv", search_path=search_path):
@@ -112,7 +112,7 @@ def runtime_missing() -> bool:
 
 
 def installer(own_pip: bool, search_path: str | None) -> list[str]:
-    """Returns a command that installs into this environment, by its pip or else uv; empty where both are missing."""
+    """Returns a command that installs into this environment, by its pip or else by uv; empty if both are missing."""
     if own_pip:
         return [*OWN_PIP, "install", "--quiet", "--disable-pip-version-check"]
     uv = find_program("uv", search_path=search_path)
@@ -120,7 +120,7 @@ def installer(own_pip: bool, search_path: str | None) -> list[str]:
 
 
 async def install_runtime() -> None:
-    """Installs the runtime. Where that fails, the error tells the user what to type."""
+    """Installs the runtime. If that fails, the error tells the user what to type."""
     install = installer(find_spec("pip") is not None, os.environ.get("PATH"))
     if not install:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")

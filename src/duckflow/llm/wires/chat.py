@@ -19,7 +19,7 @@ REASONS = reasons(
     refusal="refusal",
     failed="error insufficient_system_resource",
 )
-"""Reasons that providers were seen to send; any other one counts as `unknown`."""
+"""Words that providers use for the reason why a reply ended; any other word counts as `unknown`."""
 MALFORMED = r"(?i)malformed"
 RESPONSES_NAMED = r"v1/responses|responses api"
 
@@ -84,7 +84,8 @@ def _told(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def cache_key(asked: WireRequest) -> str:
-    """Returns the same key for requests that begin alike, so that they reach the machine with the cached beginning."""
+    """Returns the same key for requests that begin alike, so that they reach the machine that has cached this
+    beginning."""
     first_texts = "\n".join(message.text for message in asked.request.messages[:2])
     return hashlib.sha256(f"{asked.model}\n{first_texts}".encode("utf-8", "replace")).hexdigest()[:32]
 
@@ -108,14 +109,14 @@ def _message(message: PromptMessage, asked: WireRequest) -> dict[str, Any]:
 
 
 def _wire_id(endpoint: Endpoint, call_id: str) -> str:
-    """Shortens an id that came from another endpoint and is too long for this one."""
+    """Shortens a call's id that came from another endpoint and is too long for this endpoint."""
     if not endpoint.short_ids or re.fullmatch(r"[A-Za-z0-9]{9}", call_id):
         return call_id
     return hashlib.sha256(call_id.encode()).hexdigest()[:9]
 
 
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]] | None:
-    """Returns the text, or a list of parts for a message with pictures."""
+    """Returns a message's text, or a list of parts for a message with pictures."""
     if urls := asked.picture_urls(message):
         pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
         return [{"type": "text", "text": message.text}, *pictures]
@@ -123,7 +124,8 @@ def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str,
 
 
 def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[PromptMessage]:
-    """Returns the messages. Where no user message may follow a tool result, its text is appended to the result."""
+    """Returns the messages in an order that the endpoint takes. If the endpoint allows no user message after a tool
+    result, the message's text is appended to that result."""
     ordered_messages: list[PromptMessage] = []
     for message in messages:
         after_result = bool(ordered_messages) and ordered_messages[-1].role == "tool" and message.role == "user"
@@ -137,7 +139,8 @@ def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[Pro
 
 
 def _mark(messages: list[dict[str, Any]]) -> None:
-    """Marks what Claude should cache: everything before a mark. The last message, the current state, is left out."""
+    """Marks the parts that Claude should cache: everything before a mark. The last message, the current state, is left
+    out."""
     for message in (messages[0], *(messages[-2:-1] if len(messages) > 2 else ())):
         text = message["content"]
         if isinstance(text, str) and text:

@@ -1,4 +1,5 @@
-"""The generateContent wire of Google. Calls carry a signature of the thoughts before them and are sent back with it."""
+"""The generateContent wire of Google. Calls carry a signature of the thoughts before them, and are sent back with that
+signature."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""The Responses wire of OpenAI. The endpoint stores nothing: the model's thoughts come encrypted, are stored with its
-reply and sent back with it."""
+"""The Responses wire of OpenAI. The endpoint stores nothing: the model's thoughts come encrypted, are stored with the
+reply, and are sent back with it."""
 
 from types import MappingProxyType
 from typing import Any
@@ -84,7 +84,7 @@ def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str,
 
 
 class ResponsesReader(ThoughtKeeper):
-    """Reads the events of one streamed response."""
+    """Reads the events of one reply that the Responses API streams."""
 
     def told(self, event: dict[str, Any]) -> dict[str, Any]:
         kind, text = str(event.get("type", "")), as_text(event.get("delta"))
@@ -109,7 +109,7 @@ class ResponsesReader(ThoughtKeeper):
                 return {}
 
     def _begun(self, item: dict[str, Any], index: Any) -> dict[str, Any]:
-        """Begins a text or a call. The thoughts before it belong to it."""
+        """Begins a text or a call. The thoughts before a text or call belong to it."""
         calls = item.get("type") == "function_call"
         if not calls and item.get("type") != "message":
             return {}
@@ -121,7 +121,8 @@ class ResponsesReader(ThoughtKeeper):
     def _whole(self, item: dict[str, Any]) -> dict[str, Any]:
         if item.get("type") == "reasoning":
             self.thoughts.append(item)
-        # Since gpt-5.3-codex a text says whether it is the answer or a remark, and that must be sent back with it.
+        # Since gpt-5.3-codex a text has a phase, which says whether it is the answer or a remark. The phase must be
+        # sent back with the text.
         return delta(phase=item[PHASE]) if item.get("type") == "message" and item.get(PHASE) else {}
 
 

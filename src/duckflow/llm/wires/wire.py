@@ -23,13 +23,13 @@ LIMIT_NAMED = r"max_?(completion_|output_?)?tokens"
 TOOLS_NAMED = r"\btools?\b|tool.?(use|call|choice)|function.?(call|declaration)|\bfunctions\b"
 REQUEST_REFUSED = (400, 404, 405, 415, 422, 500, 501)
 VALUES_LISTED = 2
-"""A refusal that names this many other levels of effort is a list of the valid ones."""
+"""A refusal that names at least this many other levels of effort counts as a list of the valid levels."""
 FOR = "for"
-"""Field with the id of the call that a stored thought belongs to; empty means the text."""
+"""The field with the id of the call that a stored thought belongs to; empty if it belongs to the text."""
 
 
 class WireRequest(NamedTuple):
-    """A request with everything that a wire needs to write it."""
+    """A request with all data that a wire needs to write it."""
 
     request: Request
     endpoint: Endpoint
@@ -40,14 +40,14 @@ class WireRequest(NamedTuple):
 
     @property
     def system(self) -> str:
-        """The text of all system messages, for wires that have one place for it."""
+        """The text of all system messages, for wires that have one place for system text."""
         return "\n\n".join(
             message.text for message in self.request.messages if message.role == "system" and message.text
         )
 
     def turns(self, write: Callable[[PromptMessage], Iterator[Any]]) -> list[tuple[bool, list[Any]]]:
-        """Groups the messages into turns, each with a flag for "by the model" and its parts as `write` makes them.
-        Consecutive messages of the user and of tools are one turn."""
+        """Groups the messages into turns. Each turn has a flag that says whether the model wrote it, and its parts as
+        `write` makes them. Consecutive messages of the user and of tools are one turn."""
         turns: list[tuple[bool, list[Any]]] = []
         for message in self.request.messages:
             by_model, parts = message.role == "assistant", list(write(message)) if message.role != "system" else []
@@ -62,7 +62,7 @@ class WireRequest(NamedTuple):
 
     @property
     def limit(self) -> int:
-        """The most tokens that the reply may have; 0 where the request does not limit it."""
+        """The most tokens that the reply may have; 0 if the request sets no limit."""
         limit = self.request.max_tokens or self.settings.max_reply_tokens or 0
         return limit if self.abilities.reply_limit else 0
 
@@ -74,7 +74,8 @@ class WireRequest(NamedTuple):
 
     @property
     def effort(self) -> str:
-        """The effort of the settings, or the nearest one that was not refused; empty where the request names none."""
+        """The effort of the settings, or the nearest level that was not refused; empty if the request names no
+        effort."""
         wished_effort = self.settings.effort
         if not wished_effort or not self.takes("effort"):
             return ""
@@ -83,7 +84,7 @@ class WireRequest(NamedTuple):
         return next((effort for effort in nearest if self.takes(f"effort {effort}")), "")
 
     def kept(self, message: PromptMessage) -> Mapping[str, Any]:
-        """Returns the data that came with this reply from this same endpoint and must be sent back to it."""
+        """Returns the data that came with this reply from this endpoint and must be sent back to the endpoint."""
         kept_fields: Mapping[str, Any] = message.extra.get(self.endpoint.name, {}) if self.takes("thoughts") else {}
         return kept_fields
 
@@ -100,7 +101,8 @@ class WireRequest(NamedTuple):
 
 
 Told = Callable[[dict[str, Any]], dict[str, Any]]
-"""Translates an event into a chunk of the chat wire, with a Finish as its reason: so one reader suits all wires."""
+"""A function that translates a wire's event into a chunk as the chat wire sends it, so that one reader suits all wires.
+Its reason is a Finish."""
 
 
 class Wire:
@@ -110,11 +112,12 @@ class Wire:
     listing = "/models"
     """The path under which the endpoint lists its models."""
     limits: tuple[str, ...] = ("max_tokens",)
-    """Names that the field for the limit of a reply may have."""
+    """Names that the field for the limit of a reply may have in this wire."""
     formats = FORMATS
     """The ways of asking for JSON that the wire has, the strictest first."""
     parts: Mapping[str, str] = MappingProxyType({})
-    """Optional parts of a request, the least useful first, each with a pattern for how a refusal names it."""
+    """Optional parts of a request, the least useful first, each with a pattern of the words by which a refusal names
+    it."""
 
     def path(self, model: str) -> str:
         raise NotImplementedError
@@ -126,16 +129,16 @@ class Wire:
         raise NotImplementedError
 
     def reading(self) -> Told:
-        """Returns a translator for the events of one stream."""
+        """Returns a new translator for the events of one streamed reply."""
         raise NotImplementedError
 
     def elsewhere(self, status: int, answer: str) -> str:
-        """Returns the name of the wire that a refusal points to, or nothing."""
+        """Returns the name of the wire that a refusal recommends instead; empty if it recommends none."""
         return ""
 
 
 def wire_named(name: str) -> Wire:
-    """Returns a built-in wire, or one of a plugin."""
+    """Returns the built-in wire of this name, or the wire that a plugin adds under it."""
     if name in WIRES:
         return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
     plugin = next((entry for entry in plugins.wanted(plugins.WIRES) if entry.name == name), None)
@@ -149,13 +152,13 @@ def wire_named(name: str) -> Wire:
 
 
 def reasons(**words: str) -> dict[str, Finish]:
-    """Makes a table from an endpoint's words for the end of a reply to their Finish. The arguments are the reverse:
-    for each Finish the words that mean it."""
+    """Makes a table that translates an endpoint's word for the end of a reply to a Finish. The arguments list, for each
+    Finish, the words that mean it."""
     return {word: cast("Finish", finish) for finish, line in words.items() for word in line.split()}
 
 
 def described(tool: ToolSpec, parameters: str) -> dict[str, Any]:
-    """Writes a tool for a request; `parameters` is the wire's name for the field with their schema."""
+    """Writes a tool for a request. `parameters` is the wire's name for the field with the schema of the arguments."""
     return {"name": tool.name, "description": tool.description, parameters: tool.parameters}
 
 
@@ -168,7 +171,7 @@ def ended(reason: str, raw: str, **more: Any) -> dict[str, Any]:
 
 
 class ThoughtKeeper:
-    """Holds the thoughts of a stream until the text or the call comes that they belong to."""
+    """Holds the thoughts of a stream until the text or the call comes that the thoughts belong to."""
 
     def __init__(self) -> None:
         self.thoughts: list[dict[str, Any]] = []
@@ -185,8 +188,8 @@ def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, A
 
 
 def smaller(wire: Wire, asked: WireRequest, status: int, answer: str, unclear: bool) -> Abilities | None:
-    """Returns the abilities to try after a refusal, or None when no smaller request would help. Tools are dropped last.
-    `answer` is in lower case; `unclear` means that the refusal fits no known reason."""
+    """Returns the parts of a request to try after a refusal, or None when no smaller request would help. Tools are
+    dropped last. `answer` is in lower case; `unclear` means that the refusal fits no known reason."""
     if status not in REQUEST_REFUSED:
         return None
     abilities = asked.abilities
@@ -219,5 +222,5 @@ def _without(part: str, wire: Wire, asked: WireRequest, answer: str) -> Abilitie
 
 
 def _changes(lower: Abilities, wire: Wire, asked: WireRequest) -> bool:
-    """Says whether the request would differ at all."""
+    """Says whether the request with these abilities would differ from the one that was sent."""
     return wire.body(asked._replace(abilities=lower)) != wire.body(asked)
