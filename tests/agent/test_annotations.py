@@ -8,8 +8,8 @@ from duckflow.events.apply import apply
 from duckflow.events.types import ActionFinished, MessageAdded
 from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.store.journal import Journal
 
 ORDER = MessageAdded(message=Message(role="user", text="Write a parser. Do not touch the tests."))

@@ -8,9 +8,9 @@ from pathlib import Path
 from duckflow.agent.session import begin, replay
 from duckflow.events.types import Event, MessageAdded, Noticed, PlanChanged
 from duckflow.events.work import JobStarted, TaskChanged
-from duckflow.state.job import Job
+from duckflow.state.agent import Job
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.state.plan import Plan, Step, Task, TaskList
 from duckflow.store.journal import Journal
 

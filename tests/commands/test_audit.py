@@ -50,7 +50,7 @@ async def test_an_unanswered_gate_is_on_record(tmp_path: Path) -> None:
     assert (written.operation, written.answer, written.ok) == ("file_ops.write_file", "", None) and written.gate
     first, second, third, *answer = audit_lines([written, told], Words("en"))
     assert first.startswith("… ") and first.endswith("file_ops.write_file a.txt")
-    assert (second, third) == ("    why: it was asked for", "    answer: none; it was not done")
+    assert (second, third) == ("    why: it was asked for", "    answer: none; the action was not done")
     assert "\n".join(answer[1:]) == "    result: # Ducks\n      \n      - one\n      - two"
 
 

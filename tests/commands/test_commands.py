@@ -85,7 +85,7 @@ async def test_without_a_plan_or_a_job_plan_and_tasks_say_so(desk: Desk) -> None
 async def test_a_mode_is_chosen_by_name_and_kept_on_record(desk: Desk) -> None:
     assert "ask, auto-edit, auto, plan, full-auto" in await desk.give("/mode wild")
     told = await desk.give("/mode")
-    assert "Mode: full-auto" in told and all(f"  {mode}: " in told for mode in OFFERED) and "% missed" in told
+    assert "Mode: full-auto" in told and all(f"  {mode}: " in told for mode in OFFERED) and "and misses " in told
     assert await desk.give("/mode plan") == "Mode: plan"
     assert desk.story.chat.choices.mode is Mode.PLAN
     assert [event.mode for event in desk.story.all(ModeChosen)] == ["plan"]
@@ -120,7 +120,7 @@ async def test_a_model_that_cannot_be_had_leaves_the_old_one(desk: Desk, name: s
 
 async def test_cost_tells_of_turn_session_models_and_budget(desk: Desk) -> None:
     lines = (await desk.give("/cost")).splitlines()
-    figures = "1 call · 1,200 tokens sent (1,000 from cache, 200 fresh) · 30 received · $0.0125"
+    figures = "1 call to the model · 1,200 tokens sent (1,000 from cache, 200 new) · 30 tokens received · $0.0125"
     assert lines == [
         f"This turn: {figures}",
         f"Session: {figures}",
@@ -134,11 +134,10 @@ async def test_a_price_that_is_not_known_is_said(tmp_path: Path) -> None:
     desk = Desk(story)
     assert await desk.give("/cost") == "No model has been called yet."
     await story.tell("hello")
-    assert "free, it runs on this machine" in await desk.give("/cost")
+    assert "free, because the model runs on this machine" in await desk.give("/cost")
     story.session.state.usage_by_model["openai:new"] = Usage(prompt_tokens=5, calls=1)
-    assert "openai:new: 1 call · 5 tokens sent (0 from cache, 5 fresh) · 0 received · price not known" in (
-        await desk.give("/cost")
-    )
+    figures = "1 call to the model · 5 tokens sent (0 from cache, 5 new) · 0 tokens received"
+    assert f"openai:new: {figures} · price not known" in (await desk.give("/cost"))
 
 
 async def test_diff_undo_and_redo(desk: Desk) -> None:

@@ -1,1 +1,1 @@
-"""The loop: a turn, the chat, the dispatcher, and the session that owns the state."""
+"""The loop in which model and tools take turns, the chat, the dispatcher, and the session that owns the state."""

@@ -1,4 +1,5 @@
-"""The actor: the conversation itself, or a job in the background. It is passed to everything that acts in its name."""
+"""Defines the actor, in whose name everything is done: it is either the conversation itself or a job in the
+background."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -21,43 +22,44 @@ from duckflow.tools.tool import CallContext
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Emits events and asks questions for the conversation or for a job. Those of a job carry its id."""
+    """Emits events and asks questions for the conversation or for a job. Events and questions of a job carry the job's
+    id."""
 
     emit_event: Emit
     put_question: Ask
     job_id: str = ""
     name: str = ""
     step_id: str = ""
-    """The step of a plan that is carried out. Messages that belong to it carry its id, and are a context of their
-    own."""
+    """The id of the plan's step that is carried out. The step's messages carry this id, and form a separate context."""
     for_user: bool = False
-    """True if the actor carries out a command of the user's own. Such a command belongs to no step and leaves the
-    current step as it is."""
+    """True if the actor carries out a command that the user typed. Such a command belongs to no step, and the current
+    step stays the same."""
     pause: PauseControl = field(default_factory=PauseControl)
     timeout: PausableTimeout | None = None
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
     """An event that is cleared while the user's words are being heard. No task is begun until it is set again."""
     unheard: Callable[[], str] | None = None
-    """Returns the user's words that the model must read before the next action."""
+    """Returns what the user has said since, which the model must read before the next action."""
     inner: bool = False
-    """True if the actor emits into an agent's own context. Events that leave that context get the job's id there."""
+    """True if the actor emits events into an agent's own context. Events that leave that context get the job's id."""
 
     @property
     def follows_steps(self) -> bool:
-        """Says whether the actor follows the conversation's phases. A job carries out an approved plan and does not."""
+        """Says whether the actor follows the conversation's phases. A job does not: its plan is already approved."""
         return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:
         self.emit_event(self._signed(event) if self.job_id and not self.inner else event)
 
     async def wait_while_paused(self) -> None:
-        """Waits during a pause. Only a job can be paused: while its text was written, or a yes was waited for."""
+        """Waits until a pause is over. Only a job can be paused, for example while its text is written or its Gate is
+        open."""
         if self.job_id:
             await self.pause.wait_while_paused()
 
     async def wait_until_clear(self) -> None:
-        """Waits before a task until there is no pause and the user's words have been heard."""
+        """Waits before a task until no pause holds and the words of the user have been taken in."""
         await self.pause.wait_while_paused()
         while self.hearing and not self.hearing.is_set():
             await self.hearing.wait()
@@ -83,7 +85,8 @@ class Actor:
 
     @asynccontextmanager
     async def at_most(self, seconds: float | None) -> "AsyncGenerator[Actor]":
-        """Yields the same actor with a time limit. Raises TimeoutError after it; answers and pauses do not count."""
+        """Yields a copy of the actor with a time limit, after which TimeoutError is raised. Time spent in pauses, or
+        waiting for an answer, does not count."""
         async with asyncio.timeout(seconds) as timeout:
             with self.pause.timing(timeout) as pausable:
                 yield replace(self, timeout=pausable)

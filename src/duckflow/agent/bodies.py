@@ -18,8 +18,8 @@ from duckflow.prompts.compact import is_code
 from duckflow.prompts.compile import BodyMoment, Compiler
 from duckflow.state.action import Action
 from duckflow.state.agent import AgentState
+from duckflow.state.data import say
 from duckflow.state.message import PromptMessage
-from duckflow.state.phrase import say
 from duckflow.tools.files.soundness import fault_in
 from duckflow.tools.tool import AnyTool
 
@@ -27,7 +27,7 @@ CONTINUATIONS = 2
 
 
 class NotShown:
-    """Shows nothing of a body while it streams in, because the diff shows it."""
+    """Shows nothing of a file's text while it streams in, because the diff shows it later."""
 
     def feed(self, delta: str) -> str:
         return ""
@@ -37,8 +37,7 @@ class NotShown:
 
 
 class RepetitionGuard(NotShown):
-    """Stops a reply of code that repeats its lines. A model that goes round in circles would do so up to its last
-    token."""
+    """Stops a reply with code that repeats its lines: the model would go on repeating them up to its last token."""
 
     def __init__(self) -> None:
         self._rounds = RepeatedLines()
@@ -94,7 +93,7 @@ class Bodies:
         return await self._mend(Written(path, prompt, text, current), fault) or text
 
     async def _mend(self, written: Written, fault: str) -> str:
-        """Returns the text without the mistake, or nothing if the new text has a visible mistake too."""
+        """Returns the text without the mistake; an empty text if the model's new text has a visible mistake too."""
         path = written.path
         self._session.emit(Noticed(what=say("body.mended", path=path, fault=fault)))
         request = self._compiler.mend(self._session.state.language, f"```\n{written.text}```", path, fault)
@@ -105,12 +104,12 @@ class Bodies:
         return "" if fault_in(path, mended_text, written.current) else mended_text
 
     def last_for(self, path: str) -> Written | None:
-        """Returns the text that was written last, if it was for this file."""
+        """Returns the text that the model wrote last, if it was written for this file."""
         return self._last if self._last and self._last.path == path else None
 
     async def mended(self, path: str, fault: str) -> str:
-        """Asks for the last text again without the fault that a try-out has shown. Returns nothing if that did not
-        work."""
+        """Asks the model for its last text again, without the fault that a try-out has shown. Returns an empty text if
+        the model wrote no better one."""
         last = self.last_for(path)
         if last is None or not (text := await self._mend(last, fault)) or text == last.text:
             return ""
@@ -145,7 +144,7 @@ def _purpose(state: AgentState, actor: Actor) -> str:
 
 
 class ProcedureCalls:
-    """Carries out the `think` port of the plan tools."""
+    """Implements the `think` port, by which the plan tools ask the model for a text."""
 
     def __init__(
         self, state: AgentState, connection: ModelConnection, compiler: Compiler, settings: AgentSettings

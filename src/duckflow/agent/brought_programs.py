@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,8 +12,8 @@ from duckflow.agent.trust import Admission
 from duckflow.events.ports import Ask, Emit
 from duckflow.events.types import Noticed
 from duckflow.safety.path_names import shown
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import Choice, Question
 from duckflow.whole_file import make_private
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 8
 MOST_SWITCHED = 20
+LONGEST_COMMAND = 120
 
 
 class BroughtPrograms:
-    """Runs the programs that a folder brings, hooks and servers, for one conversation. Their copies are looked for when
-    the first of them is to run."""
+    """Runs the programs that a work folder brings with it (hooks and servers), for one conversation. Their copies are
+    first looked for when a program is to run."""
 
     def __init__(
         self,
@@ -54,8 +56,8 @@ class BroughtPrograms:
     async def agree(
         self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]" = ()
     ) -> tuple[str, ...]:
-        """Records that the user has agreed elsewhere, to the sandbox only. Returns the files that the copy leaves
-        out."""
+        """Records that the user has agreed to these programs in another question. They may run in the sandbox only.
+        Returns the files that are missing in the programs' copy."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
         return copy.left_out
@@ -88,8 +90,8 @@ class BroughtPrograms:
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
-        """Compares the files that agreed programs name with their copies, and asks about those that differ. Returns the
-        differing files if the user does not want a fresh copy."""
+        """Compares the copies of the files that agreed programs name with the files now, and asks the user about those
+        that differ. Returns the differing files if the user does not want a fresh copy."""
         from duckflow.safety.brought.launch import changed_files
 
         agreements = self.agreements
@@ -111,14 +113,14 @@ class BroughtPrograms:
         return []
 
     async def change_rights(self, program: "BroughtProgram") -> None:
-        """Lets the user give an agreed program more or fewer rights. Its copy stays the same."""
+        """Lets the user give an agreed program more or fewer rights. The program's copy stays the same."""
         agreements = self.agreements
         if agreement := agreements.find(program):
             agreements.add([agreement._replace(rights=await self._rights(program, agreement.rights))])
 
     def only_place(self, program: "BroughtProgram") -> Path | None:
-        """Returns the copy that a program runs from, if it has a right beyond the sandbox and so runs from nothing
-        else."""
+        """Returns the program's copy if the program has a right beyond the sandbox, because it may then run from its
+        copy only."""
         agreements = self.agreements
         agreement = agreements.find(program)
         return agreements.copies.find(agreement.copy) if agreement and agreement.rights else None
@@ -148,6 +150,15 @@ class BroughtPrograms:
         writes, folder_writable = self.mode() != Mode.PLAN, not (serves and agreement.rights)
         return start.confine(launch, await self._find_sandbox(), writes, folder_writable, readable)
 
+    async def shut_in(self, launch: "Launch", readable: Sequence[Path]) -> "Launch | None":
+        """Returns the launch of one of the user's own programs with only the rights that the model's commands have,
+        since the program runs what the model may have written. Returns None where there is no sandbox."""
+        sandbox = await self._find_sandbox()
+        if sandbox.kind == "none":
+            return None
+        paths = replace(sandbox.paths, readable=tuple(readable))
+        return sandbox.reaching(paths).confine(launch, writes=self.mode() != Mode.PLAN)
+
     def _keep(
         self,
         programs: "Sequence[BroughtProgram]",
@@ -162,8 +173,8 @@ class BroughtPrograms:
         self.agreements.add([Agreement(program, rights[program], copy) for program in programs], replaced_programs)
 
     async def _least(self) -> "tuple[Right, ...]":
-        """Returns the fewest rights a program can have. Without a sandbox it must have the right to run outside of
-        it."""
+        """Returns the fewest rights that a program can have. Where there is no sandbox, every program needs the right
+        to run outside of one."""
         return ("outside",) if (await self._find_sandbox()).kind == "none" else ()
 
     def _differences(self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]") -> list[Phrase]:
@@ -210,7 +221,7 @@ class TrustedHooks:
         return digest in self._refused
 
     def refuse(self, digests: Iterable[str]) -> None:
-        """Refuses these hooks until the end of the session."""
+        """Records that the user does not want these hooks until the end of the session."""
         self._refused |= set(digests)
 
     def add(self, digests: Iterable[str]) -> None:
@@ -242,10 +253,12 @@ class HookConsent:
         self._emit = emit
         self._ask = ask
         self._found: Sequence[Hook] = ()
+        self._shut_in: set[Phrase] = set()
+        """The sentences about hooks of the user's own in the sandbox that the user has seen."""
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:
-        """Looks at all current hooks. `first` means that the session begins with them, so it has made none of them
+        """Looks at all current hooks. `first` means that the session begins, so it cannot have written any of them
         itself."""
         self._found = hooks
         await self._ask_about(hooks, changed=not first)
@@ -266,6 +279,21 @@ class HookConsent:
             return False
         await self._ask_about([hook], changed=True)
         return self.is_agreed(hook)
+
+    async def shut_in(self, hook: "Hook", launch: "Launch", readable: Sequence[Path]) -> "Launch":
+        """Returns the launch, confined to the sandbox, of a user's own hook that runs a file of the work folder. The
+        user is told once in a session. Raises CannotRunError where there is no sandbox."""
+        from duckflow.safety.brought.launch import CannotRunError
+
+        confined_launch = await self.programs.shut_in(launch, readable)
+        key = "hook.own_in_sandbox" if confined_launch else "hook.no_sandbox"
+        notice = say(key, command=shown(shorten(hook.shown, LONGEST_COMMAND)))
+        if notice not in self._shut_in:
+            self._shut_in.add(notice)
+            self._emit(Noticed(what=notice))
+        if confined_launch is None:
+            raise CannotRunError(key)
+        return confined_launch
 
     async def _ask_about(self, hooks: Sequence["Hook"], changed: bool = False) -> None:
         async with self._asking:
@@ -310,8 +338,8 @@ class HookConsent:
         ]
 
     async def _look_at_files(self, hooks: Sequence["Hook"]) -> None:
-        """Asks about agreed hooks whose files have changed. They run as they were until the user wants the new
-        files."""
+        """Asks about hooks whose files have changed since the user agreed to them. The old files run until the user
+        wants the new ones."""
         agreed = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
         if stale_files := await self.programs.offer_fresh_copy(agreed):
             self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale_files)))))

@@ -37,8 +37,8 @@ from duckflow.llm.provider import (
 )
 from duckflow.memory.tokens import LEAST_BUDGET
 from duckflow.prompts.settings import PromptSettings
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Usage
-from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 EMBEDDED = "local:"
@@ -153,15 +153,15 @@ class ModelConnection:
         return self._model.profile if self._model else ANY_MODEL
 
     async def ready(self) -> Model:
-        """Returns the model. All who ask while it is being connected wait for the same one; a failure is tried
-        again."""
+        """Returns the model. Callers that come while it is being connected wait for the same connection. After a
+        failure the next call tries again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
         return self._known_as((await asyncio.shield(self._connecting)).provider)
 
     def _known_as(self, provider: Provider) -> Model:
-        """Returns the model of a provider. Its properties are computed again when it turns out to take no tools or
-        pictures, or when another model has taken over."""
+        """Returns the model of a provider. Its properties are computed anew when the provider turns out not to take
+        tools or pictures, or when another model has taken over."""
         takes_pictures, takes_tools = provider.takes_pictures is not False, provider.takes_tools
         looks = provider.model, takes_pictures, takes_tools
         if self._model is None or self._model.provider is not provider or self._looked_at != looks:
@@ -171,7 +171,7 @@ class ModelConnection:
         return self._model
 
     async def ready_profile(self) -> ModelProfile:
-        """Returns the model's properties, and connects it if need be."""
+        """Returns the model's properties; the model is connected first if it is not yet."""
         return (await self.ready()).profile
 
     async def _connected(self) -> Connected:
@@ -190,8 +190,8 @@ class ModelConnection:
         self.connect, self._connecting, self._factor = connect, None, 1.0
 
     async def change(self, name: str) -> str:
-        """Uses the model of this name from the next call on, and returns its full name. Raises if the model cannot be
-        used, and keeps the old one."""
+        """Uses the model of this name from the next call on, and returns its full name. If the model cannot be used,
+        raises an error and keeps the old model."""
         connection, self.chosen = await self.find(name), name
 
         async def same() -> Connected:
@@ -206,7 +206,7 @@ class ModelConnection:
         return connection.provider.model
 
     async def _close_left(self) -> None:
-        """Closes the models that were switched away from."""
+        """Closes the connections of the models that are no longer used."""
         abandoned, self._left = self._left, []
         for connecting in abandoned:
             await _leave(connecting)
@@ -218,8 +218,8 @@ class ModelConnection:
         await self._close_left()
 
     def check_budget(self, prompt: int, dollars: float) -> None:
-        """Raises BudgetSpent when the money or the tokens are used up, or when a request of so many tokens would cost
-        more than is left."""
+        """Raises BudgetSpent when the money or the tokens are used up, or when a request of `prompt` tokens that costs
+        `dollars` would take more than is left."""
         usage = self._session.state.usage
         dollars_spent, tokens = usage.cost_usd, usage.prompt_tokens + usage.completion_tokens
         if self.budget_usd and dollars_spent >= self.budget_usd:
@@ -233,8 +233,8 @@ class ModelConnection:
             raise BudgetSpent("budget.tokens_next", limit=self._max_tokens, used=tokens, next=prompt)
 
     async def call(self, request: Request, shown: Callable[[], Shown], channel: Literal["say", "body", ""]) -> Reply:
-        """Returns the reply. Raises a ModelError, or BudgetSpent before a call that the money or the tokens do not
-        suffice for. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
+        """Returns the reply. Raises a ModelError, or BudgetSpent if the money or the tokens do not suffice for the
+        call. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
         guessed = estimate_request(request)
         prompt = round(guessed * self._factor)
@@ -302,7 +302,7 @@ class ModelConnection:
 
 
 class AgentConnection(ModelConnection):
-    """The connection of an agent: to the session's model, or to one of its own. Its usage is reported in its own
+    """The connection of an agent: to the session's model, or to a model of its own. Its usage is reported in its own
     context; the limits of the session hold as well."""
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
@@ -344,7 +344,8 @@ def _failed(task: asyncio.Task[Connected]) -> bool:
 
 
 async def closable(provider: Provider, request: Request) -> AsyncGenerator[Chunk, None]:
-    """Streams the reply. Closing this closes the connection, whatever kind of iterator the provider returned."""
+    """Streams the reply. Closing the returned generator closes the connection, whatever kind of iterator the provider
+    has returned."""
     stream = provider.stream(request)
     try:
         async for chunk in stream:

@@ -1,4 +1,4 @@
-"""The conversation: carries out the port that every front end uses."""
+"""The conversation: implements the port through which every front end talks with the program."""
 
 import asyncio
 import unicodedata
@@ -15,28 +15,35 @@ from duckflow.agent.session import Session
 from duckflow.agent.turn_pacemaker import TurnPacemaker
 from duckflow.agent.turns import Turns
 from duckflow.agent.undo import UndoKeeper
-from duckflow.errors import UsageError
+from duckflow.errors import Outcome, UsageError
 from duckflow.events.ports import Hear, InnerWork
 from duckflow.events.talking import ConversationLeft, LineTaken, NowChanged
 from duckflow.events.types import Event, MessageAdded, Noticed, PhaseMoved, QuestionAsked, TurnEnded
-from duckflow.events.views import Attachment, CommandInfo, Meaning, NextSession, SessionSummary, Taken, Unheard
+from duckflow.events.views import (
+    Attachment,
+    CommandInfo,
+    ContextPart,
+    Meaning,
+    NextSession,
+    SessionSummary,
+    Taken,
+    Unheard,
+)
 from duckflow.i18n.template import note
 from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
-from duckflow.outcome import Outcome
-from duckflow.prompts.layers import Layer
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import Phrase, say
 from duckflow.state.question import HIDDEN, Question
 from duckflow.store.sessions import Sessions
 from duckflow.whole_text import make_whole
 
 
 class OtherSessions:
-    """The sessions beside the current one. The builder of the conversation waits for `over`, and builds the next
-    one."""
+    """Lists the other sessions and switches to one of them. The builder of conversations waits for `over`, and then
+    builds the conversation of the next session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -98,14 +105,18 @@ class Moves:
 
 
 class BackgroundWork(InnerWork, Protocol):
-    """The plan, its jobs and agents, as far as the conversation uses them. The room `work` carries this out."""
+    """The port through which the conversation uses the plan, its jobs and agents. The package `work` implements it."""
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
-        """Answers at once a line about running work. Returns nothing when the text is about something else."""
+        """Answers at once a line about running work. Returns None when the text is about something else."""
+        ...
+
+    async def controlled(self) -> None:
+        """Waits until all jobs that the user wanted to pause, resume or cancel have followed."""
         ...
 
     async def resume_all(self) -> None:
-        """Resumes the jobs that were running when they were cut off."""
+        """Resumes the jobs that were running when the program ended."""
         ...
 
     def end_cut_off_agents(self) -> str:
@@ -113,7 +124,7 @@ class BackgroundWork(InnerWork, Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Stops every job; it can be resumed in the next session."""
+        """Stops every job. The next session can resume them."""
         ...
 
 
@@ -170,7 +181,7 @@ class ChatLoop:
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
         match meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):
-                # Heard only before the next step, it would come too late to stop what the running one does.
+                # A "stop" that waits for the next call of the model would come too late to stop the running action.
                 self.session.emit(LineTaken(text=text))
                 unheard_text = self.interrupt()
                 replies = (say("turn.unheard", text=unheard_text),) if unheard_text else ()
@@ -191,7 +202,7 @@ class ChatLoop:
         return _known(Taken(meaning, replies))
 
     def _question(self, question_id: str) -> Question:
-        """Returns the question that a line answers: the named one, or the only one."""
+        """Returns the open question with this id; without an id the only question that is open."""
         matching_questions = (question for question in self.questions if question.question_id == question_id)
         return next(matching_questions, self.questions[0])
 
@@ -202,11 +213,12 @@ class ChatLoop:
 
     async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
         text = make_whole(text)
-        if self.state.jobs and (replies := self.work.aside(text)) is not None:
+        if wish is None and self.state.jobs and (replies := self.work.aside(text)) is not None:
             for phrase in replies:
                 self.session.emit(Noticed(what=phrase))
+            await self.work.controlled()
             return "done"
-        if command := self._restoring(text):
+        if wish is None and (command := self._restoring(text)):
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
@@ -296,7 +308,7 @@ class ChatLoop:
     def why(self) -> tuple[Phrase, ...]:
         return self._pacing.why()
 
-    async def context(self) -> tuple[Layer, ...]:
+    async def context(self) -> tuple[ContextPart, ...]:
         return await self._turns.turn.weighed()
 
     async def diff(self, turn: int) -> str:
@@ -310,15 +322,15 @@ class ChatLoop:
         await self.work.aclose()
 
     def _restoring(self, text: str) -> str:
-        """Returns the command for a line that only asks for an undo or a redo. While a turn runs, it is for the
-        model."""
+        """Returns the command for a line that asks for nothing but an undo or a redo. While a turn runs, the line goes
+        to the model instead."""
         state = self.state
         changed = state.files_changed or state.undone_last
         return restoring(text, state) if changed and not self.in_turn else ""
 
     def _count(self, event: Event) -> None:
-        """Counts journaled events. It is subscribed first, so that every other listener finds an event's number
-        here."""
+        """Counts the events in the journal. This listener is subscribed first, so that every other listener finds an
+        event's number in the count."""
         self._number += event.journaled
         if event.journaled or isinstance(event, QuestionAsked):
             self._tell_now()
@@ -343,14 +355,14 @@ class ChatLoop:
         return ""
 
     def _close_open_turn(self) -> None:
-        """Closes a turn in the middle of which the program died, and tells the model so."""
+        """Closes a turn that was still open when the program died, and tells the model about it."""
         state = self.session.state
         if not state.turn_open:
             return
         crash_note = "\n".join(filter(None, (note(state.language, "crashed"), self.work.end_cut_off_agents())))
         self.session.emit(MessageAdded(message=Message(role="system", text=crash_note, turn=state.turn)))
         if state.phase is Phase.AWAITING_APPROVAL and not (state.plan and state.plan.status == "draft"):
-            # The Gate that it waited for is gone.
+            # The Gate that the phase waited for is gone.
             why = note(state.language, "moved_interrupted")
             self.session.emit(PhaseMoved(source=state.phase, target=Phase.PLANNING, why=why))
         self.session.emit(TurnEnded(turn=state.turn, outcome="interrupted", why=say("turn.crashed")))

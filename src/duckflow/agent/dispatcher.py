@@ -1,4 +1,4 @@
-"""Runs an ActionList: in order, through the Gate, up to a barrier."""
+"""Runs actions in order, after the user's yes where the Gate asks. An error, a refusal or a question stops them."""
 
 import asyncio
 import logging
@@ -24,9 +24,9 @@ from duckflow.i18n.asking import only_wonders, tells_of_done
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
 from duckflow.state.action import RESPOND, Action, ActionResult, Decision
+from duckflow.state.data import LEFT_OUT, REFUSED, WISHED, said
 from duckflow.state.message import ERROR, Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import LEFT_OUT, REFUSED, WISHED, said
 from duckflow.state.picture import Picture
 from duckflow.tools.tool import AnyTool, Done
 from duckflow.tools.toolbox import Toolbox
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 Stop = Literal["", "error", "refused", "nobody", "question", "held", "user_spoke"]
 """Reasons to stop. `question`: the user is asked and has to answer. `held`: the reply reads like a question, so the
-model has to say once more what it wants. `nobody`: a yes is needed, and no person is there."""
+model has to say once more what it wants. `nobody`: a yes is needed, and no person is there to give it."""
 ASKING: tuple[Stop, ...] = ("question", "held")
 
 
@@ -47,7 +47,7 @@ class Dispatched:
     stop: Stop = ""
     refusal: str = ""
     wished: bool = False
-    """True if the user did not say no, but wants something else first."""
+    """True if the user did not refuse the actions, but wants something else to be done first."""
     approved: bool = False
     """True if the user was asked and said yes."""
     failed: str = ""
@@ -61,7 +61,7 @@ class Dispatched:
     texts: int = 0
     """The number of texts that were asked for in requests of their own."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
-    """The actions, complete with the texts that came outside the JSON."""
+    """All actions by their ids, complete with the texts that came outside of the JSON."""
 
     said_at_gate: dict[str, str] = field(default_factory=dict[str, str])
     """The words that the user said at the Gate, by action. The model gets them with the result."""
@@ -79,7 +79,7 @@ class Dispatched:
         self.whole |= other.whole
 
     def hear(self, clearance: Clearance) -> None:
-        """Keeps the user's answer at a Gate."""
+        """Keeps the answer that the user gave when they were asked to allow actions."""
         self.approved |= clearance.allowed and clearance.asked
         self.said_at_gate |= clearance.talk
 
@@ -89,7 +89,7 @@ class Dispatched:
         return result.model_copy(update={"for_model": f"{result.for_model}\n{words}"}) if words else result
 
     def stop_for(self, reason: Stop) -> None:
-        """Sets the reason to stop. A question remains the reason, whatever becomes of the reads beside it."""
+        """Sets the reason to stop. A question remains the reason, even if a read beside it fails."""
         self.stop = self.stop if self.stop in ASKING else reason
 
     @property
@@ -102,7 +102,7 @@ class Dispatched:
 
 
 class Acting(Protocol):
-    """The port of whatever carries out a Decision."""
+    """The interface of everything that carries out a Decision (the model's reply with its actions)."""
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched: ...
 
@@ -135,16 +135,17 @@ class Dispatcher:
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Runs the actions of a Decision. Everything is done, asked and reported in the name of `actor`."""
         dispatched, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
-        waiting = await self._preparation.in_order(reading.decision, language)
         waits = reading.decision.next_step == "pending_user"
         asks = waits or reading.asks_in_passing(language)
+        waiting = await self._preparation.in_order(reading.decision, asks, language)
         while waiting:
             part = self._preparation.part(waiting)
             del waiting[: len(part)]
             if asks and not dispatched.stop and self._preparation.deeds(part, language):
-                # The model waits for the user, so what it said counts as a question, however it was put.
-                has_talked = waits and any(result.effect == "talk" for result in dispatched.results)
-                dispatched.stop = "question" if has_talked else "held"
+                # A question in any text to the user counts as asked, so that the model does not answer itself.
+                has_talked = any(result.effect == "talk" for result in dispatched.results)
+                is_put = has_talked and (waits or reading.leaves_open(language))
+                dispatched.stop = "question" if is_put else "held"
             await self._run_part(part, reading, blocks, dispatched, actor)
             deeds = self._preparation.deeds(waiting, language)
             if dispatched.stop == "question" and _is_said_again(
@@ -158,8 +159,8 @@ class Dispatcher:
         return dispatched
 
     async def free(self, action: Action) -> bool:
-        """Says whether the action would run without a question. In most modes only reads would, and then the sandbox
-        need not be looked for."""
+        """Says whether the action would run without a question. In modes that let only reads pass the answer is always
+        no, so the sandbox need not be looked for."""
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
@@ -191,8 +192,8 @@ class Dispatcher:
     async def _run_front(
         self, part: list[Action], lacking: dict[str, ToolError], reading: ParsedReply, done: Dispatched, actor: Actor
     ) -> list[Action]:
-        """Runs the actions that can be prepared now, and returns the others: they may build on the first ones, so they
-        are prepared afterwards."""
+        """Runs the actions that can be prepared now. Returns the remaining actions: they may build on the first ones,
+        so they are prepared afterwards."""
         ready, later_actions, problem = self._preparation.prepare(part, lacking)
         if problem and not ready:
             await self._fail(later_actions[0], problem, done, actor)
@@ -227,8 +228,8 @@ class Dispatcher:
         return self._not_held_back(later_actions, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
-        """Returns the actions that may still run: after an error reads, and edits as long as only reads or edits
-        failed; after a question reads; after a no none. The model is told why the others do not run."""
+        """Returns the actions that may still run: after an error reads, and edits if only reads or edits failed; after
+        a question reads; after a refusal none. The model is told why the rest do not run."""
         if not done.stop:
             return list(actions)
         going_on = list[Action]()
@@ -265,7 +266,7 @@ class Dispatcher:
     async def _with_body(
         self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
     ) -> Action:
-        """Returns the complete action: a text that came beside the Decision, or is asked for, becomes an argument."""
+        """Returns the complete action. A text that came beside the Decision, or that is asked for, is an argument."""
         tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
@@ -332,14 +333,14 @@ class Dispatcher:
         await self._finish(_failure(action, self._preparation.tool(action.operation), problem), done, actor, action)
 
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
-        """Ends the actions that the user said no to. Returns the actions that the question was not about."""
+        """Ends the actions that the user has refused. Returns the actions that the user was not asked about."""
         others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
         note_name = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(note_name, reason=no.reason)
         key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (call.action for call in ready if call.action not in others):
             subject = action.about or action.operation
-            why = ToolError(for_model, key, operation=action.operation, reason=no.reason, what=subject)
+            why = ToolError(for_model, key, operation=subject, reason=no.reason, what=subject)
             await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else why, done, actor)
         if no.by_hook:
             return others

@@ -1,4 +1,5 @@
-"""Carries out the user's choices: mode, model, permissions, and the answer to a Duck Call."""
+"""Carries out the user's choices: mode, model, permissions, and the answer to a Duck Call (the question when work goes
+badly)."""
 
 import json
 from collections.abc import Callable
@@ -23,18 +24,18 @@ from duckflow.events.types import (
     PermissionTaken,
     SessionTitled,
 )
-from duckflow.i18n.language import is_language, languages
 from duckflow.i18n.template import note
+from duckflow.i18n.words import is_language, languages
 from duckflow.pacemaker.interventions import BACK_TO_PLANNING, DuckCall, Effect, Resolution
-from duckflow.state.five import StateDelta
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Message, last_request
 from duckflow.state.mode import OFFERED, STRICTEST_FIRST, Mode
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phase import StateDelta
 
 
 class Choices:
-    """The settings that a user chooses; each holds from the next action on. `by_client` means that another program
-    chooses, so that the mode of the settings is the highest."""
+    """The settings that a user chooses. Each takes effect with the next action. `by_client` means that another program
+    chooses, which cannot choose a higher mode than the one in the settings."""
 
     def __init__(
         self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
@@ -141,7 +142,7 @@ class DuckCallAnswers:
             case _:
                 pass
         if resolution.text:
-            # It stays in the conversation, because a note for one request is forgotten with the next.
+            # The text stays in the conversation, because a note for one request is forgotten with the next.
             self._keep(note(state.language, "user_says", text=resolution.text))
         return None
 
@@ -149,7 +150,7 @@ class DuckCallAnswers:
         self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=self._session.state.turn)))
 
     def _set_attempts_aside(self) -> None:
-        """Removes the attempts of this turn from the context. The user's own words stay."""
+        """Removes the attempts of this turn from the context. What the user said stays there."""
         messages, turn = self._session.state.messages, self._session.state.turn
         roles_in_turn = [(number, message.role) for number, message in enumerate(messages) if message.turn == turn]
         for by_user, group in groupby(roles_in_turn, key=lambda numbered: numbered[1] == "user"):
@@ -158,7 +159,8 @@ class DuckCallAnswers:
                 self._session.emit(MessagesSetAside(first=numbers[0], last=numbers[-1] + 1))
 
     def _take_stock(self, call: DuckCall) -> None:
-        """Computes what is known, what was tried and what is open; shows it, and keeps it in the conversation."""
+        """Sums up what is known, what was tried and what is open; shows the summary, and keeps it in the
+        conversation."""
         state = self._session.state
         results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
         in_words = partial(note, state.language)
@@ -173,11 +175,11 @@ class DuckCallAnswers:
             *(in_words("stock_tried", what=line) for line in call.tried),
             *(in_words("stock_open", question=question) for question in state.five.open_questions),
         ]
-        stock = "\n".join(lines)
+        stock = "\n".join(dict.fromkeys(lines))
         self._session.emit(Noticed(what=say("duck.stock", text=stock)))
         self._keep(f"{in_words('stock')}\n{stock}")
 
 
 def _quoted(text: str) -> str:
-    """Returns the first line of a result in quotes. The line cannot close them."""
+    """Returns the first line of a result in quotes. Quotes inside the line cannot end it early."""
     return json.dumps(text.partition("\n")[0][:160], ensure_ascii=False)

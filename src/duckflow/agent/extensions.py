@@ -1,5 +1,5 @@
-"""The extensions of one conversation. They are looked for when its first turn begins, the folder's once it is
-trusted."""
+"""The extensions of one conversation. They are looked for when its first turn begins. Those of the work folder are used
+only once the user trusts the folder."""
 
 import asyncio
 import logging
@@ -24,11 +24,10 @@ from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, SKILL_PLACE
 from duckflow.forms.form import ParsedReply
 from duckflow.programs.find import find_program, user_environment
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, ActionResult, Decision, TaskProfile
-from duckflow.state.data import shorten
+from duckflow.state.data import said, say, shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import said, say
 from duckflow.state.question import Choice, Question
 from duckflow.tools.toolbox import Toolbox
 
@@ -76,7 +75,7 @@ class UserCommands:
         return bool(self._running)
 
     def start(self, line: str, work: Coroutine[Any, Any, str]) -> None:
-        """Carries out a command in the background. Its start is reported, and at its end what it shows."""
+        """Carries out a command in the background. Its start is reported, and its output once it has ended."""
         self._started += 1
         self._session.emit(CommandStarted(command_id=self._started, line=line))
         task = asyncio.create_task(self._carry_out(self._started, work))
@@ -89,13 +88,13 @@ class UserCommands:
             task.cancel()
 
     async def rest(self, seconds: float) -> None:
-        """Waits until all commands have ended, but not longer than this."""
+        """Waits until all commands have ended, but not longer than this many seconds."""
         if self._running:
             await asyncio.wait(list(self._running), timeout=seconds)
 
     async def run_own(self, command: str) -> int:
         """Runs a command in the user's own shell, to its end. Nobody is asked, since the user typed it. When it is
-        cancelled, everything it started is ended, and that is a result too."""
+        cancelled, everything it started is ended, and the command is reported as interrupted."""
         from duckflow.programs.launch import Launch
         from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
@@ -170,7 +169,7 @@ HIDDEN = (".claude", ".codex")
 
 
 class FoundExtensions(NamedTuple):
-    """The extensions that were found, with those of the folder or without them."""
+    """The extensions that were found. Those of the work folder are among them only if the folder is trusted."""
 
     with_folder: bool
     skills: "Sequence[Skill]" = ()
@@ -180,8 +179,9 @@ class FoundExtensions(NamedTuple):
 
 
 class AllowedTools:
-    """Lets a command or a skill do what its `allowed-tools` list, after a yes. The user is asked once in a session,
-    whoever brought it; a yes holds until the turn ends. Actions that always need a question still ask."""
+    """Lets a command or a skill do what its `allowed-tools` field lists, if the user agrees. The user is asked once in
+    a session, even about a command that they wrote; a yes is valid until the turn ends. Actions that always need a
+    question still ask."""
 
     def __init__(self, session: Session, permissions: Permissions, ask: Ask, mode: Callable[[], Mode]) -> None:
         self._permissions = permissions
@@ -212,8 +212,8 @@ class AllowedTools:
 
 
 class Extensions:
-    """Skills, custom commands and kinds of agents. Where there are none, nothing is loaded, and the model hears
-    nothing."""
+    """Skills, custom commands and kinds of agents. Where there are none, nothing is loaded, and the model is told
+    nothing about them."""
 
     def __init__(
         self, places: ExtensionPlaces, admission: Admission, toolbox: Toolbox, emit: Emit, allowed: AllowedTools
@@ -228,7 +228,7 @@ class Extensions:
         self._kinds_told = False
 
     async def admit(self) -> bool:
-        """Says before a turn whether anything may be done here. From then on the model knows the skills."""
+        """Says before a turn whether Duckflow may act in this folder. If so, the model is told of the skills."""
         admitted = await self._admission.admit()
         if admitted:
             self._offer(self.found())
@@ -278,7 +278,7 @@ class Extensions:
         )
 
     def _offer(self, extensions: FoundExtensions) -> None:
-        """Offers the tool for skills while there are skills, and reports skills with an unreadable head once."""
+        """Offers a tool for skills if there are any, and reports once each skill whose head cannot be read."""
         if extensions.skills:
             self._toolbox.add(self.tool)
         else:

@@ -21,8 +21,8 @@ class Lines:
         self._starts = list(accumulate((len(text) + 1 for text in texts), initial=0))
 
     def containing(self, wanted: str) -> Iterator[int]:
-        """Yields the numbers of the texts that contain `wanted`; with a newline before it, of the texts that begin with
-        it."""
+        """Yields the numbers of the texts that contain `wanted`. If `wanted` begins with a newline, these are the texts
+        that begin with the rest of it."""
         offset = self._whole.find(wanted)
         while offset >= 0:
             number = bisect_right(self._starts, offset) - 1
@@ -64,8 +64,8 @@ class FileIndex:
         self._making = threading.Lock()
 
     def find(self, wanted: str, most: int) -> list[str]:
-        """Returns the files whose name begins with it, then those that contain it; then the definitions whose name
-        begins with it, which get half of the places if they need them; then the files that have its letters in
+        """Returns first the files whose names begin with `wanted`, then the files whose paths contain it. Next come
+        definitions whose names begin with `wanted`, in up to half of the places; last, files that have its letters in
         order."""
         listing = self._current()
         lowered_query = wanted.casefold().replace("\n", "")

@@ -7,8 +7,7 @@ from duckflow.agent.session import Session
 from duckflow.events.types import PastForgotten
 from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
-from duckflow.state.data import folded, shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, folded, say, shorten
 
 SHOWN = 3
 LINE = 100
@@ -43,8 +42,8 @@ class Forgetting:
         self._gone = gone
 
     def holding(self, words: str) -> tuple[Phrase, ...]:
-        """Returns how many messages and lessons hold the words, and the first lines of them; nothing if there are
-        none."""
+        """Returns phrases that say how many messages and lessons contain the words, and their first lines; none if no
+        message or lesson does."""
         matches = self._held(words)
         if not (matches.messages or matches.lessons):
             return ()

@@ -1,6 +1,7 @@
-"""The question at a Gate: what would be done, which of its effects last whatever undo and sandbox do, and what may be
-answered. The mode `auto` asks about lasting effects."""
+"""The question at a Gate: what would be done, which of its effects neither undo nor the sandbox can take back, and what
+may be answered. The mode `auto` asks only about such lasting effects."""
 
+import contextlib
 import os
 import re
 import stat
@@ -11,31 +12,37 @@ from typing import NamedTuple
 from duckflow.agent.permissions import Permission
 from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
 from duckflow.safety.path_names import shown
-from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, highest, runs_later
+from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, JudgedCommand, highest, runs_later
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import RESPOND, Action, Decision
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Preview, Question
 
 GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
 ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
-"""Subcommands of git that leave the files in the folder alone, or name them."""
+"""Subcommands of git that change no files of the folder, or only files that the command names."""
 MOST_WORDS = 500
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
 MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands"}
+HARMS_FILES = frozenset(
+    f"harm.{key}"
+    for key in ("deletes_tree", "deletes_broad", "deletes_found", "empties", "mirror_deletes", "git_deletes")
+    + ("git_deletes_untracked", "git_discards", "git_rewrites", "opens_to_all")
+)
+"""Dangers to the files of a folder. Undo takes back no other danger."""
+READS = frozenset(("harm.reads_secret", "harm.reads_outside", "harm.reads_elsewhere", "harm.shows_environment"))
 MADE_ANEW = re.compile(
     "|".join(map(re.escape, HEAVY))
     + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
     r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
 )
-"""Names of packages, caches, builds and reports that tools can make again at any time."""
+"""Names of folders of packages, caches, builds and reports, which tools can make again at any time."""
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
-    """Yields the lasting effects; none if all can be undone. For a command this includes an ignored file that it
-    names."""
+    """Yields the effects that cannot be undone. A command that names a file which git ignores has such an effect."""
     if deed.effect == "network" or (deed.command and deed.command.online):
         yield say("lasting.network")
     if re.search(GIT, command) and not _history_comes_back(deed, command, folder):
@@ -46,6 +53,8 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
             yield say("lasting.outside", path=impact.path)
     if deed.command and not deed.command.sandboxed:
         yield say("lasting.no_sandbox")
+    if deed.command and _goes_beyond(deed.command) and not only_reads(deed, command):
+        yield say("lasting.beyond")
     if goes_on:
         yield say("lasting.background")
     is_tool_run = deed.command is not None and deed.command.tools
@@ -53,9 +62,22 @@ def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterato
         yield say("lasting.ignored", path=shown(path))
 
 
+def only_reads(deed: Deed, command: str) -> bool:
+    """Says whether there is nothing to undo: the action only reads, or the command's only risk is what it reads."""
+    keys = {reason.key for reason in deed.command.reasons} if deed.command else set[str]()
+    return (deed.effect == "read" and not command) or bool(keys & READS and keys <= READS | {"harm.expands"})
+
+
+def _goes_beyond(command: JudgedCommand) -> bool:
+    """Says whether a command may harm more than the files of the work folder: it names something else, or is dangerous
+    in another way."""
+    keys = {reason.key for reason in command.reasons}
+    return command.leaves or (command.verdict == "dangerous" and (not keys & HARMS_FILES or "harm.expands" in keys))
+
+
 def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
-    """Says whether undo brings back git's history. It does so only in the work folder's own repository, and only if the
-    sandbox protects the packs, which undo does not copy."""
+    """Says whether undo can bring back git's history. It can do so only in the work folder's own repository, and only
+    if the sandbox protects git's pack files, of which undo keeps no copy."""
     git_folder = folder / ".git"
     has_own_history = git_folder.is_dir() and not git_folder.is_symlink()
     return (
@@ -81,7 +103,7 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
     """Says whether an action could lose a file that undo does not keep. A command that names nothing but plain files
     says what it touches, and so does a run of the project's own tools; any other command may touch whatever there is.
     `unkept` are the files that undo cannot bring back, though git does not ignore them; for an action of the file tools
-    only those that it touches. Without it undo keeps none."""
+    only those that it touches. None means that undo keeps no files at all."""
     from duckflow.safety.commands.handed_over import named_words
 
     if unkept is None:
@@ -91,10 +113,10 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
     ignored_paths = IgnoredPaths(folder)
     words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
     paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
-    if any(path.is_file() and _is_unkept(path, ignored_paths, folder, unkept) for path in paths):
+    if any(_is_file(path) and _is_unkept(path, ignored_paths, folder, unkept) for path in paths):
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
-    says_all = not runs_code and not set("*?[{$`") & set(command) and not any(path.is_dir() for path in paths)
+    says_all = not runs_code and not set("*?[{$`") & set(command) and not any(map(_is_folder, paths))
     says_all = says_all and not _puts_files(command)
     return not deed.command.tools and not says_all and _holds_unkept(folder, ignored_paths, unkept)
 
@@ -105,13 +127,30 @@ def _glued(word: str) -> Iterator[str]:
         yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
 
 
+def _is_file(path: Path) -> bool:
+    """Says whether there is a file with this path. A word of a command may be too long for the name of any file."""
+    with contextlib.suppress(OSError):
+        return path.is_file()
+    return False
+
+
+def _is_folder(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.is_dir()
+    return False
+
+
 def _puts_files(command: str) -> bool:
-    """Says whether git puts files of another commit in place. If one has the name of a file that is ignored here, git
-    overwrites that silently."""
+    """Says whether the command makes git write files of another commit into the folder. Such a file silently overwrites
+    an ignored file of the same name."""
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
+    from duckflow.safety.commands.verdict import TooMuch
 
-    titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
+    try:
+        titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
+    except TooMuch:
+        return True
     return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)
 
 
@@ -127,8 +166,8 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str]) 
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str]) -> bool:
-    """Says whether undo does not keep this file. Secret files are covered anyway, and files that tools make anew are no
-    loss. A link stands for its target."""
+    """Says whether undo could not bring back this file. Secret files are protected in another way, and losing files
+    that tools can make again does no harm. For a link its target counts."""
     try:
         path = path.resolve()
         facts = path.lstat()
@@ -150,11 +189,11 @@ def runs_later_by(command: str, folder: Path) -> bool:
     from duckflow.safety.commands.parse import named_targets
 
     names = [path.removeprefix(f"{folder}/") for path in named_targets(command, folder)]
-    return any(runs_later(name, not (folder / name).exists(), folder) for name in names)
+    return any(runs_later(name, not os.path.lexists(folder / name), folder) for name in names)
 
 
 class RiskyAction(NamedTuple):
-    """One action that needs a yes."""
+    """One action that the user must allow."""
 
     action: Action
     preview: Preview
@@ -229,7 +268,7 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
 
 
 def rules_offered(risky: Sequence[RiskyAction]) -> list[Permission]:
-    """Returns the rules that a yes for the session or for good may set up, each once."""
+    """Returns the rules that a yes "for the session" or "always" may set up, without repetitions."""
     return list(
         dict.fromkeys(
             risky_action.rule for risky_action in risky if risky_action.rule and not risky_action.assessment.always_ask
@@ -238,24 +277,24 @@ def rules_offered(risky: Sequence[RiskyAction]) -> list[Permission]:
 
 
 def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:
-    """Says whether a yes that set up these rules is a yes to this action too."""
+    """Says whether the user who set up these rules has thereby allowed this action too."""
     operation, impacts = risky_action.action.operation, risky_action.preview.impacts
     return risky_action.rule in rules or any(rule.covers(operation, impacts, risky_action.command) for rule in rules)
 
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
-    edits, tools = ([rule for rule in rules if rule.sort == sort] for sort in ("edits", "tool"))
-    if len(rules) == 2 and edits and tools:
-        return say(f"gate.{scope}_edits_tool", pattern=edits[0].told, tool=tools[0].told)
-    if len(rules) > 1:
+    """Returns the label of an answer that allows more than these actions. Rules of one sort share one label."""
+    names = {sort: ", ".join(rule.told for rule in rules if rule.sort == sort) for sort in ("edits", "tool", "")}
+    if names["edits"] and names["tool"] and not names[""]:
+        return say(f"gate.{scope}_edits_tool", pattern=names["edits"], tool=names["tool"])
+    sort = rules[0].sort
+    if len(rules) > 1 and not (sort and all(rule.sort == sort for rule in rules)):
         return say(f"gate.{scope}_several", rules="; ".join(rule.shown() for rule in rules))
-    [rule] = rules
-    ending = f"_{rule.sort}" if rule.sort else ""
-    return say(f"gate.{scope}{ending}", operation=rule.operation, pattern=rule.told)
+    return say(f"gate.{scope}_{sort}" if sort else f"gate.{scope}", operation=rules[0].operation, pattern=names[sort])
 
 
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
-    """Returns the rule that repeated answers to this question point to, if it is offered anyway and of medium risk at
-    most."""
+    """Returns the rule that the user's repeated answers suggest, if this question offers the rule anyway and its risk
+    is medium at most."""
     rules = rules_offered(risky) if any(choice.key == "always" for choice in question.choices) else []
     return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None

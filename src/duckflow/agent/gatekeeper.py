@@ -1,4 +1,5 @@
-"""Stands between a Decision and its actions: assesses their risk, and asks where the mode says so."""
+"""Stands between a Decision (the model's reply) and its actions: assesses their risk, and asks the user at the Gate
+where the mode says so."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from duckflow.agent.gate_question import (
     gate_question,
     habit_of,
     may_lose,
+    only_reads,
     rules_offered,
     runs_later_by,
     what_lasts,
@@ -29,8 +31,8 @@ from duckflow.safety.path_names import names_file
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, judge
 from duckflow.state.action import CHANGING, PROPOSE_PLAN, REVISE_PLAN, Action, Decision
-from duckflow.state.message import Message, said_since
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
+from duckflow.state.message import AT_GATE, Message, said_since
 from duckflow.state.plan import Plan
 from duckflow.state.question import NOBODY, Answer, Preview, Question
 from duckflow.tools.tool import AnyTool, Args
@@ -50,8 +52,8 @@ class Ready(NamedTuple):
 
 
 class Clearance(NamedTuple):
-    """Says whether actions may be done. `asked`: a person has answered. `edited`: their text in place of the proposed
-    one."""
+    """The answer to the question whether actions may be done. `asked`: a person has answered. `edited`: the text of the
+    user in place of the proposed one."""
 
     allowed: bool
     asked: bool = False
@@ -60,26 +62,27 @@ class Clearance(NamedTuple):
     asked_about: frozenset[str] = frozenset()
     """The actions that the question was about."""
     wish: bool = False
-    """True if the user did not refuse, but wants something else first."""
+    """True if the user did not refuse the actions, but wants something else to be done first."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see, because the user was asked for just that."""
     nobody: bool = False
-    """True if no person is there who could say yes. `reason` says what the model can do instead."""
+    """True if no person is there who could allow the actions. `reason` then says what the model can do instead."""
     by_hook: bool = False
     """True if a hook has refused, and nobody was asked."""
     only: frozenset[str] = frozenset()
-    """The actions that the user allowed by naming some of the files."""
+    """The actions that the user allowed by naming their files."""
     talk: Mapping[str, str] = MappingProxyType({})
-    """The user's own words at the Gate, for the model to keep, by the first action that was asked about."""
+    """The user's own words at the Gate, for the model to keep. The key is the id of the first action that was asked
+    about."""
 
     @property
     def why_not(self) -> str:
-        """Returns the key of the note for the model on how the question was answered, if it was not a yes."""
+        """Returns the key of the note that tells the model why the user's answer was not a yes."""
         return "moved_nobody" if self.nobody else "moved_wished" if self.wish else "moved_no"
 
     def free(self, deeds: list[Ready]) -> list[Ready]:
-        """Returns the calls that may run: all, or after a no those before the first one that was asked about, and those
-        that the user named."""
+        """Returns the actions that may run: all of them if they are allowed. After a refusal these are the actions
+        before the first one that the user was asked about, and those that the user named."""
         asked_positions = [index for index, call in enumerate(deeds) if call.action.action_id in self.asked_about]
         earlier_calls = deeds[: asked_positions[0] if asked_positions else 0]
         named_calls = [call for call in deeds if call.action.action_id in self.only]
@@ -87,12 +90,13 @@ class Clearance(NamedTuple):
 
 
 HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | None]]
-"""Asks hooks about actions before the user is asked. A yes does not count where the flag says that a person must see
-them."""
+"""A function that asks hooks about actions before the user is asked. If its second argument is true, a person must see
+the actions, so that a yes of a hook does not count."""
 
 
 Unkept = Callable[[Sequence[str]], Awaitable[frozenset[str] | None]]
-"""Tells which files undo could not bring back, at these paths or in the whole folder; nothing where it keeps none."""
+"""A function that returns the files at these paths (in the whole folder if no path is given) that undo could not bring
+back. It returns None if undo keeps no files at all."""
 
 
 def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
@@ -100,8 +104,16 @@ def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> 
     return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
 
 
+def _talk(answer: Answer, said: str, language: str) -> str:
+    """Returns what the user asked and said at a Gate, in words for the model."""
+    in_words = partial(note, language)
+    lines = [in_words("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
+    return "\n".join([*lines, *([in_words("gate_said", said=said)] if said else [])])
+
+
 class Gatekeeper:
-    """Asks one question about all actions of a list that need one, and never about what was allowed before."""
+    """Asks the user one question about all actions of a list that need one. An action that a rule of the user allows is
+    asked about only if its risk demands a question in every mode."""
 
     def __init__(
         self,
@@ -133,6 +145,7 @@ class Gatekeeper:
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
     ) -> Clearance:
+        """Decides whether actions may run: by risk, mode and rules, then by checks of the plan, and by hooks."""
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
         by_person = False
@@ -166,10 +179,10 @@ class Gatekeeper:
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
                 lasts = await asyncio.to_thread(self._what_lasts, call, deed)
                 if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
-                    # The sandbox holds it and undo takes it back, so its risk is that of an edit.
+                    # The sandbox confines the command and undo takes it back, so its risk is that of an edit.
                     assessment = assessment._replace(level="medium")
                 editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
-                reads = deed.effect == "read" and not command
+                reads = only_reads(deed, command)
                 risky.append(RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasts, reads))
             else:
                 warnings += assessment.runs_later
@@ -183,7 +196,8 @@ class Gatekeeper:
         return clearance._replace(asked_about=asked_ids)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
-        """Allows everything but what is forbidden on every machine, and what a hook wants a person to see."""
+        """Allows all actions without a question, except those that are forbidden in every mode, and those that a hook
+        wants a person to see."""
         for call in deeds:
             assessment = await self._assess(call, self._deed(call), Mode.CONTAINED)
             if call.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
@@ -196,7 +210,7 @@ class Gatekeeper:
         return not self._draft_for(call) and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
-        """Returns the mode that counts here. Without a sandbox, `auto` counts as `auto-edit`, and the user is told so
+        """Returns the mode that is in effect. Without a sandbox, `auto` works like `auto-edit`, and the user is told so
         once."""
         if self.mode is not Mode.AUTO or await self._sandboxed():
             return self.mode
@@ -206,8 +220,8 @@ class Gatekeeper:
         return Mode.AUTO_EDIT
 
     def _draft_for(self, call: Ready) -> Phrase | None:
-        """Returns the reason to ask while a draft of a plan waits for the user's yes. Until then no mode lets a change
-        pass without a question if it may belong to the plan's steps. The mode that only reads refuses it anyway."""
+        """Returns the reason to ask while a draft of a plan waits for the user's yes. Until then every change that may
+        belong to the plan's steps needs a question in every mode. The mode that only reads refuses it anyway."""
         state = self._session.state
         plan = state.plan
         if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
@@ -220,7 +234,7 @@ class Gatekeeper:
         return None if subjects and is_outside_plan else say("risk.draft", name=plan.name)
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
-        """Says whether the approved plan names this very command as a check, and the command runs confined."""
+        """Says whether the approved plan names exactly this command as a check, and the command runs in the sandbox."""
         plan, judged_command = self._session.state.plan, deed.command
         if plan is None or not plan.under_way or judged_command is None:
             return False
@@ -271,20 +285,17 @@ class Gatekeeper:
                 self.permissions.learn(habit, clearance.allowed)
             if answered:
                 answered(clearance.allowed, clearance.why_not)
-        talk = self._talk(answer)
-        if talk and actor.job_id:
-            heading = note(self._session.state.language, "gate_of_job", job=question.job_name or actor.job_id)
-            message = Message(role="system", text=f"{heading}\n{talk}", turn=self._session.state.turn)
-            self._session.emit(MessageAdded(message=message))
+        language = self._session.state.language
+        talk = _talk(answer, answer.said, language)
+        words = "" if clearance.nobody else _talk(answer, answer.said or clearance.reason, language)
+        if words and actor.job_id:
+            heading = note(language, "gate_of_job", job=question.job_name or actor.job_id)
+            text, turn = f"{heading}\n{words}", self._session.state.turn
+            self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=turn, operation=AT_GATE)))
         revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
         if clearance.nobody and doubtful:
             clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
         return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {})
-
-    def _talk(self, answer: Answer) -> str:
-        in_words = partial(note, self._session.state.language)
-        lines = [in_words("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
-        return "\n".join([*lines, *([in_words("gate_said", said=answer.said)] if answer.said else [])])
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered_keys = {choice.key for choice in question.choices}
@@ -318,9 +329,9 @@ class Gatekeeper:
         return plan.plan_id if plan and plan.under_way and not plan.ended else ""
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """Returns the rules that a lasting yes is meant for: those that fit the subject that the user named. If the
-        subject is the plan, these are rules for its files and for the present question, as long as the plan is carried
-        out."""
+        """Returns the rules to set up after a yes that is valid for more than one action: those that fit the subject
+        that the user named. If that subject is the plan, these are rules for its files and for the present question,
+        until the plan ends."""
         state = self._session.state
         part = about_plan(about, state.language) if self._plan_id() else ""
         if not part or state.plan is None:
@@ -336,14 +347,14 @@ class Gatekeeper:
         return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
-        """Adds the rules for a yes that goes further than the plan itself: its files may be edited while it is carried
-        out. Anything else that was named is asked about when it comes."""
+        """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the
+        plan is carried out. Actions on anything else that the user named still need a question of their own."""
         language = self._session.state.language
         is_about_plan = not named_in(about, language) or about_plan(about, language)
         self._allow(plan_rules(plan) if is_about_plan else [], "session", "")
 
     def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
-        """Adds the rules. The user is told of each one before it counts."""
+        """Adds the rules. The user is told of each rule before it takes effect."""
         if not rules:
             self._session.emit(Noticed(what=say("permission.only_once")))
         for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):

@@ -18,10 +18,9 @@ from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS, ExtensionPlace
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.state.action import Action
-from duckflow.state.data import shorten
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase, say
 from duckflow.tools.tool import AnyTool, Done
 
 if TYPE_CHECKING:
@@ -44,11 +43,11 @@ LONGEST_OUTPUT = 10_000
 
 
 class HookStanding(NamedTuple):
-    """A hook and its state, as the list of hooks shows it."""
+    """A hook and its state, for the list that `/hooks` shows."""
 
     hook: "Hook"
     state: str
-    """`own` if it is in the user's own settings, otherwise `trusted` or `new`."""
+    """`own` if the hook is in the user's own settings, otherwise `trusted` or `new`."""
 
 
 class Hooks:
@@ -107,8 +106,8 @@ class Hooks:
     async def tell(
         self, event: str, about: Mapping[str, Any], names: tuple[str, ...] = (), subject: str = ""
     ) -> "HookReply":
-        """Runs all hooks for this event at once; the strictest reply counts. Problems and words for the user are
-        shown."""
+        """Runs all hooks for this event at once; the strictest reply counts. Problems with hooks, and their words for
+        the user, are shown."""
         from duckflow.extensions.hook_run import HookReply
 
         hooks = [hook for hook in self._found.hooks if hook.event == event] if self._found else []
@@ -126,15 +125,15 @@ class Hooks:
             self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting[0].shown, 80))))
         replies = await asyncio.gather(*(self._run(hook, fields) for hook in waiting))
         for reply in replies:
-            if reply.problem:
+            if reply.problem and reply.problem.key != "hook.no_sandbox":  # The consent has told of it, once.
                 self._session.emit(Noticed(what=reply.problem))
             if reply.message:
                 self._session.emit(Noticed(what=say("hook.says", text=reply.message)))
         return _together(replies)
 
     async def before_pruning(self, trigger: Literal["auto", "manual"], focus: str) -> str:
-        """Waits for hooks that save what leaves the context. Returns the reason if one does not want it to be
-        pruned."""
+        """Runs the hooks that can save messages before these leave the context. Returns the reason if a hook does not
+        want the context to be pruned."""
         if not self.there_are("PreCompact"):
             return ""
         reply = await self.tell("PreCompact", {"trigger": trigger, "custom_instructions": focus}, (trigger,))
@@ -164,14 +163,14 @@ class Hooks:
         task.add_done_callback(self._behind.discard)
 
     def bring(self, event: str, context: str) -> None:
-        """Gives the model a text from a hook, as a quotation."""
+        """Adds a text that a hook has returned to the conversation, as a quotation for the model."""
         if context:
             turn = self._session.state.turn
             message = Message(role="tool", operation=f"hook {event}", text=context, turn=turn)
             self._session.emit(MessageAdded(message=message))
 
     def standing(self) -> tuple[list[HookStanding], tuple[Phrase, ...]]:
-        """Returns all current hooks, and problems with some of them. It asks nothing and runs nothing."""
+        """Returns all current hooks, and the problems with some of them. No question is asked, and no hook is run."""
         listing = self._find(self._admission.trusted or self._places.trusted_before)
         if listing is None:
             return [], ()
@@ -182,7 +181,7 @@ class Hooks:
         return states, listing.problems
 
     async def aclose(self) -> None:
-        """Tells hooks that the session is over, and does not wait for them for long."""
+        """Tells hooks that the session is over, and waits for them only for a short time."""
         if self._begun and self.there_are("SessionEnd"):
             try:
                 async with asyncio.timeout(LEAVING_SECONDS):
@@ -208,18 +207,25 @@ class Hooks:
         from duckflow.safety.brought.launch import CannotRunError
 
         environment = hook_environment(user_environment(), self.settings.environment, self.folder)
+        transcript = [self._transcript.path] if self._transcript and self._transcript.path.exists() else []
         if not hook.brought:
             if self._git_would_run_programs():
                 raise CannotRunError("hook.git_untrusted")
-            return own_launch(hook, environment)
+            launch = own_launch(hook, environment)
+            return await self.consent.shut_in(hook, launch, transcript) if self._runs_of_folder(hook) else launch
         shell, line = ((find_shell(self.folder), "-c"), hook.command) if hook.arguments is None else ((), None)
         argv = shell or (hook.command, *(hook.arguments or ()))
-        transcript = [self._transcript.path] if self._transcript and self._transcript.path.exists() else []
         return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
 
+    def _runs_of_folder(self, hook: "Hook") -> bool:
+        from duckflow.safety.brought.launch import runs_of_folder
+
+        is_contained = self.consent.programs.mode() is Mode.CONTAINED
+        return not is_contained and runs_of_folder(hook.shown, self.folder, str(self._places.home))
+
     def _git_would_run_programs(self) -> bool:
-        """Says whether git could run programs here. A hook of the user's own may call git, which starts programs that
-        the repository names, with the user's rights."""
+        """Says whether git could run programs of this repository. A hook of the user's own may call git, and git starts
+        programs that the repository names, with the user's rights."""
         from duckflow.safety.repository import git_runs_programs
 
         is_permitted = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
@@ -275,17 +281,17 @@ class CheckedByHooks(NamedTuple):
 
 
 class ToolHooks:
-    """Runs hooks around tool calls. A hook can make the Gate stricter. It can loosen it only if the user's own settings
-    say so."""
+    """Runs hooks around tool calls. A hook can make the Gate stricter. A hook can allow actions only if the user's own
+    settings say so."""
 
     def __init__(self, hooks: Hooks, language: Callable[[], str]) -> None:
         self._hooks = hooks
         self._language = language
         self._contexts: dict[str, str] = {}
-        """Texts that the model gets with a result, by its action."""
+        """Texts that the model gets with a result, by the id of the action."""
 
     async def check(self, ready: Sequence[Ready], prepare: Callable[[Action], Ready], actor: Actor) -> CheckedByHooks:
-        """Asks hooks about actions before the Gate, so that the Gate shows what really runs."""
+        """Asks hooks about actions before the user is asked, so that the user sees the actions as they will run."""
         if not self._hooks.there_are("PreToolUse"):
             return CheckedByHooks(list(ready), [])
         checked_calls = CheckedByHooks([], [])
@@ -302,8 +308,8 @@ class ToolHooks:
         return checked_calls
 
     async def at_gate(self, asked_about: Sequence[Ready], by_person: bool, actor: Actor) -> Clearance | None:
-        """Lets hooks answer before the user is asked. A yes counts if the user's settings say so. It does not count if
-        a person must see the action, or if the hook wants other arguments than the Gate would show."""
+        """Lets hooks answer in place of the user. A hook's yes counts only if the user's settings say so. It never
+        counts if a person must see the action, or if the hook wants other arguments than the user would see."""
         if not self._hooks.there_are("PermissionRequest"):
             return None
         replies = [await self._tell("PermissionRequest", call, {}) for call in asked_about]
@@ -315,12 +321,13 @@ class ToolHooks:
         return Clearance(True) if all_allow and self._hooks.settings.may_allow and not by_person else None
 
     def tell_with(self, action_id: str, *texts: str) -> None:
-        """Keeps texts that the model gets with the result, because what was done differs from what it proposed."""
+        """Keeps texts that the model gets together with the action's result, because the action that ran differs from
+        the one that the model proposed."""
         if lines := [line for line in (self._contexts.get(action_id, ""), *texts) if line]:
             self._contexts[action_id] = "\n".join(lines)
 
     def follow(self, tool: AnyTool) -> bool:
-        """Says whether hooks may run programs after this tool: it did more than talk, and hooks for it exist."""
+        """Says whether hooks may run programs after this tool: it does more than talk, and there are hooks for it."""
         return tool.effect != "talk" and self._hooks.there_are("PostToolUse")
 
     async def after(self, call: Ready, outcome: Done, actor: Actor) -> Done:

@@ -1,23 +1,22 @@
-"""The user's review of changes: comments on lines, marks, and hunks and files that are taken back."""
+"""The user's review of changes: comments on lines, marks for what was seen, and hunks and files that are taken back."""
 
 from collections.abc import Awaitable, Callable, Sequence
 
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper, hunks_in
-from duckflow.errors import DuckflowError, UsageError
+from duckflow.errors import DuckflowError, Outcome, UsageError
 from duckflow.events.talking import CommentsLeft, HunkMarked, LineCommented
 from duckflow.events.views import Attachment
 from duckflow.i18n.template import note
-from duckflow.outcome import Outcome
 from duckflow.state.changes import LATEST, DiffSide, Hunk, LineComment, UndoScope
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 QUOTED = "diff"
-"""The name under which the commented lines go with the message, as a quotation: they are not the user's words."""
+"""The name under which the commented lines are quoted beside the message: they are not the user's own words."""
 
 
 class LineReview:
-    """Keeps comments and marks in the session, so that every front end shows the same."""
+    """Keeps comments and marks in the session, so that every front end shows the same ones."""
 
     def __init__(
         self,
@@ -25,7 +24,7 @@ class LineReview:
         undo: UndoKeeper,
         send: "Callable[[str, Sequence[Attachment], str], Awaitable[Outcome]]",
     ) -> None:
-        """`send` sends a message, with what it quotes and the user's own words in it."""
+        """`send` sends a message; its other arguments are the quotations, and the user's own words in the message."""
         self._session = session
         self._undo = undo
         self._send = send
@@ -61,10 +60,10 @@ class LineReview:
     async def take_back(self, turn: int, path: str, hunk_id: str = "", job: str = "") -> Phrase:
         self._refuse_in_turn()
         hunks = [hunk for hunk in await self.hunks(turn, job) if hunk.path == path]
-        if hunk_id and not any(hunk.whole for hunk in hunks):
-            hunk = next((hunk for hunk in hunks if hunk.hunk_id == hunk_id), None)
-            if hunk is None:
-                raise DuckflowError("comment.hunk_gone", path=path)
+        hunk = next((hunk for hunk in hunks if hunk.hunk_id == hunk_id), None)
+        if hunk_id and hunk is None:
+            raise DuckflowError("comment.hunk_gone", path=path)
+        if hunk and not hunk.whole:
             await self._undo.move_hunk(hunk, back=True)
             return say("comment.taken_back", path=path)
         scope = UndoScope(job=job, paths=(path,)) if job else UndoScope(turn=turn, paths=(path,))

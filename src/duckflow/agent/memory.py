@@ -1,4 +1,4 @@
-"""Memory of an agent and of the conversation: what goes into the prompt, what is archived, and what is found again."""
+"""The memory of an agent and of the conversation: what goes into the prompt, what is archived, what is found again."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
@@ -19,7 +19,7 @@ from duckflow.events.types import (
     TurnEnded,
 )
 from duckflow.events.work import JobEnded, StepChanged, TaskChanged
-from duckflow.i18n.language import facts_of
+from duckflow.i18n.words import facts_of
 from duckflow.llm.provider import Request, estimate_request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
@@ -27,10 +27,9 @@ from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import LEAST_BUDGET, MESSAGE_OVERHEAD, Tokens, clip, estimate
-from duckflow.state.agent import AgentState
-from duckflow.state.context import Receipt
+from duckflow.state.agent import AgentState, Receipt
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Message, last_request
-from duckflow.state.phrase import Phrase, say
 
 if TYPE_CHECKING:
     from duckflow.agent.forgetting import Forgetting
@@ -56,7 +55,7 @@ class AgentHistory:
         self._guessed = 0
 
     async def history(self, budget: int) -> list[Message]:
-        """Returns the messages for the next prompt, and prunes when they are nearly too many."""
+        """Returns the messages for the next prompt. When they nearly fill the context, it is pruned first."""
         self._budget = budget
         self._follow()
         if self._bubble.is_full(self._room()):
@@ -67,31 +66,31 @@ class AgentHistory:
 
     def shown(self, budget: int) -> list[Message]:
         """Returns the messages as the last Decision saw them, and those that came since. Nothing is pruned here, so
-        that the follow-up requests of a Decision see the same. Messages that would not fit at all are cut."""
+        that the follow-up requests of a Decision see the same messages. Messages that would not fit at all are cut."""
         self._follow()
         return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
 
     def history_of_step(self, own: Sequence[Message], budget: int) -> list[Message]:
-        """Returns a step's own messages, as far as they fit. Nothing is pruned: the context belongs to the
+        """Returns the messages of one step, as far as they fit. Nothing is pruned, because the context belongs to the
         conversation."""
         working = Bubble(self._settings)
         working.follow(own)
         return working.view(budget / self._tokens.factor)
 
     def evidence(self) -> str:
-        """Returns quotations from outside the context. Here there are none."""
+        """Returns quotations of messages that are no longer in the context. An agent has none."""
         return ""
 
     def sent(self, request: Request) -> None:
-        """Notes the size of a request that is sent now. The tokens that it really took are learned with the reply."""
+        """Notes the estimated size of a request that is being sent. The reply will say how large it really was."""
         texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
         pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
         self._sent = pictures + sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
         self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:
-        """Learns the tokens that the request took. A number that equals the estimate was not reported by the provider,
-        and teaches nothing."""
+        """Corrects the estimate by the tokens that a request really took. A number that equals the estimate was not
+        reported by the provider, so it corrects nothing."""
         if self._sent >= LEAST_LEARNED and prompt_tokens != self._guessed:
             self._tokens.learn(self._sent, prompt_tokens)
 
@@ -112,12 +111,12 @@ class AgentHistory:
 RECALLED = 5
 RECALL_TOKENS = 1500
 PruningHooks = Callable[[Literal["auto", "manual"], str], Awaitable[str]]
-"""Tells hooks that the context will be pruned, and with which focus. Returns the reason of one that does not want
-it."""
+"""A function that tells hooks that the context will be pruned, and with which focus. It returns the reason if a hook
+does not want that."""
 
 
 class ConversationMemory(AgentHistory):
-    """The memory of the conversation. The thinker asks it for the history, and tools and commands ask it for the
+    """The memory of the conversation. The thinker gets the history from it; tools and commands use it to look up the
     past."""
 
     def __init__(
@@ -151,8 +150,8 @@ class ConversationMemory(AgentHistory):
         return Forgetting(self._session, self._gravel, self._castle, self._facts, self._look_again)
 
     def evidence(self) -> str:
-        """Returns quotations of what the user's message refers to and the context no longer contains. They are looked
-        up once a turn."""
+        """Returns quotations of earlier messages that the user's message refers to and that are no longer in the
+        context. They are looked up once a turn."""
         state = self._session.state
         if self._evidence[0] != state.turn:
             self._evidence = (state.turn, self._quoted(self._asked()))
@@ -171,7 +170,7 @@ class ConversationMemory(AgentHistory):
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """Returns the number of messages that were found, and their quotations. Those in the context are included only
         on request."""
-        from duckflow.memory.recalled import of_turn, quote_hits
+        from duckflow.memory.archive_hit import of_turn, quote_hits
 
         state = self._session.state
         hits = of_turn(question, state.messages, state.session_id)
@@ -180,7 +179,7 @@ class ConversationMemory(AgentHistory):
         return len(hits), quote_hits(hits, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
-        """Returns what is in the context and why, what was dropped, and the receipts."""
+        """Returns lines for the user: what is in the context and why, what was dropped, and the receipts."""
         state, bubble = self._session.state, self._bubble
         self._follow()
         tokens = round(bubble.tokens * self._tokens.factor)
@@ -196,7 +195,7 @@ class ConversationMemory(AgentHistory):
         return (*lines, *(receipt_phrase(receipt) for receipt in state.context.receipts))
 
     async def compact(self, focus: str) -> Phrase:
-        """Prunes now, and keeps above all what has to do with the focus."""
+        """Prunes the context now, and keeps above all the messages that have to do with the focus."""
         state = self._session.state
         if reason := await self._hooks()("manual", focus):
             return say("hook.keeps_context", reason=reason)
@@ -230,7 +229,7 @@ class ConversationMemory(AgentHistory):
         return last_request(self._session.state.messages)
 
     def _look_again(self) -> None:
-        """Drops what was looked up before, because something was forgotten."""
+        """Drops the results of earlier searches, because something was forgotten since."""
         self._evidence = (-1, "")
         self._bubble.summarise([summary.cited() for summary in self._session.state.context.summaries])
 
@@ -239,7 +238,7 @@ class ConversationMemory(AgentHistory):
         if self._gravel.is_new and len(self._bubble.entries) == len(self._session.state.messages):
             # Everything that was ever said is in the prompt.
             return ""
-        from duckflow.memory.recalled import quote_hits, select_relevant
+        from duckflow.memory.archive_hit import quote_hits, select_relevant
 
         set_aside, state = self._set_aside(), self._session.state
         near_hits = self._found(asked, self._settings.evidence_hits, NEAR)
@@ -250,10 +249,13 @@ class ConversationMemory(AgentHistory):
         return quote_hits(hits, self._settings.evidence_tokens)
 
     def _refer(self, hits: Sequence[ArchiveHit]) -> None:
-        """Reports the conversations that the hits come from: turns of this one by their numbers, others by their
-        names."""
-        state = self._session.state
-        turns = {message.message_id: str(message.turn) for message in state.messages}
+        """Reports the conversations that the found messages come from: turns of this session by their numbers, other
+        sessions by their names."""
+        if not hits:
+            return
+        wanted_ids = {hit.message_id for hit in hits}
+        messages = [message for message in self._session.state.messages if message.message_id in wanted_ids]
+        turns = {message.message_id: str(message.turn) for message in messages}
         if names := tuple(dict.fromkeys(turns.get(hit.message_id, hit.session) for hit in hits)):
             self._session.emit(ContextReferred(conversations=names))
 
@@ -263,8 +265,8 @@ class ConversationMemory(AgentHistory):
         return self._gravel.search(question, limit, shown_ids, reach)
 
     async def _before_pruning(self) -> None:
-        """Tells hooks of the pruning. What does not fit must leave even if a hook objects; it is archived, so nothing
-        is lost."""
+        """Tells hooks that the context will be pruned. Messages that do not fit must leave even if a hook objects; they
+        are archived, so nothing is lost."""
         if reason := await self._hooks()("auto", ""):
             self._session.emit(Noticed(what=say("hook.context_full", reason=reason)))
 

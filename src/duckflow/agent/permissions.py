@@ -1,4 +1,4 @@
-"""Rules for what the user has allowed beyond once: for a session, or for good."""
+"""Rules for actions that the user has allowed not only once, but for a session or for good."""
 
 import contextlib
 import json
@@ -10,21 +10,20 @@ from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
-from duckflow.i18n.language import search
+from duckflow.i18n.words import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.ignore_rules import Wildcard
 from duckflow.safety.path_names import escaped, shown_line
 from duckflow.state.action import RUN_COMMAND
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import FrozenData, Phrase, say
 from duckflow.state.plan import Plan
 from duckflow.state.question import FileImpact
 from duckflow.whole_file import write_whole
 
 ANY = "*"
-"""The pattern that covers every call of a tool whose calls name neither files nor commands."""
+"""The pattern that covers every call of a tool, for tools whose calls name neither files nor commands."""
 FILE_TOOLS = "file_ops."
 EDITS = "file_ops.edits"
 """The operation name of rules about files that are written or edited, by whichever tool. Moving and deleting have rules
@@ -35,7 +34,7 @@ LISTED = ", "
 
 
 class Permission(FrozenData):
-    """One rule: it allows this operation, on files that fit the pattern or with commands that begin so."""
+    """A rule that allows one operation, on files that match the pattern or with commands that begin with it."""
 
     operation: str
     pattern: str
@@ -45,13 +44,13 @@ class Permission(FrozenData):
     """The purpose of the tool, in a rule for one of the project's own tools. The pattern is then the tool's name, and
     the rule covers every plain call of it that runs in the sandbox without network."""
     plan: str = ""
-    """The plan during which the rule holds, if any. For files its pattern lists all that the plan names."""
+    """The plan during which the rule holds, if any. The pattern then lists all files that the plan names."""
 
     def covers(
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, description: str = ""
     ) -> bool:
-        """Says whether this rule allows everything the action would do. With `by_name` only a rule that names the very
-        file counts, none for files of a kind."""
+        """Says whether this rule allows everything that the action would do. With `by_name` a rule counts only if it
+        names the very file, not if it covers a kind of file."""
         impacts = tuple(impacts)
         if self.operation not in (operation, _subject(operation, impacts)) or description != self.said or self.kind:
             return False
@@ -73,7 +72,7 @@ class Permission(FrozenData):
 
     @property
     def told(self) -> str:
-        """Returns the pattern as people read it, with a mark where more words may follow."""
+        """Returns the pattern as people read it. A mark at its end shows that more words may follow."""
         goes_on = self.operation == RUN_COMMAND and not self.kind and not _stands_alone(self.pattern)
         return f"{self.pattern} …" if goes_on else self.pattern
 
@@ -82,7 +81,7 @@ class Permission(FrozenData):
         return f"{self.operation} {self.told}" + (f" ({self.kind})" if self.kind else "")
 
     def begins(self, scope: str) -> Phrase:
-        """Returns what people are told when the rule takes effect."""
+        """Returns the message for the user that the rule takes effect."""
         if self.kind:
             return say(f"permission.tool_given.{scope}", tool=self.pattern)
         if self.operation == EDITS:
@@ -95,11 +94,11 @@ class Permission(FrozenData):
 
     @property
     def sort(self) -> str:
-        """Returns the sort of a rule that people are told of in words of its own, or nothing."""
+        """Returns the sort of a rule, part of a message's key; empty if the rule needs no special sentence."""
         return "tool" if self.kind else "edits" if self.operation == EDITS else ""
 
     def as_named(self, about: str, language: str) -> "Permission":
-        """Returns the rule as far as the user's words go: a user who names only a kind of file means every folder."""
+        """Returns the rule as the user meant it: a user who names only a kind of file means it in every folder."""
         name = self.pattern.rpartition("/")[2]
         kind = name.removeprefix("*").casefold()
         names = named_in(about, language)
@@ -120,7 +119,7 @@ def plan_rules(plan: Plan) -> list[Permission]:
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
-"""The rule that commands of this project may read its secret files. What they print of them stays hidden."""
+"""The rule that commands may read the project's secret files. Secrets that they print stay hidden from the model."""
 
 WRAPPER = (
     rf"(?:env(?: {HARMLESS_VARIABLE}=\S*)+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
@@ -130,10 +129,10 @@ RUNS_ANYTHING = frozenset((
     "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su",
     "npx", "bunx", "pnpx", "uvx", "pipx", "make", "gmake", "just", "task", "ssh", "docker", "podman", "find", "watch",
 ))  # fmt: skip
-"""Programs that no rule is made for: it would allow far more than it looks like."""
+"""Programs that no rule is made for, because such a rule would allow far more than it seems to."""
 CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
 ANY_OPTIONS = "git commit"
-"""The command that a rule covers with any option: none runs a program, and each commit has another message."""
+"""A command whose rule covers it with any option: its options run no program, and its message differs each time."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
 """Words after which the next word says what runs: `npm run test`, `poetry run pytest`."""
@@ -169,7 +168,7 @@ def rule_for(
 
 
 def _subject(operation: str, impacts: Sequence[FileImpact]) -> str:
-    """Returns what a rule is for: a tool, or edits of files by any tool."""
+    """Returns the operation that a rule is about: that of one tool, or that of edits of files by any tool."""
     edits = impacts and all(impact.change in ("create", "edit") for impact in impacts)
     return EDITS if edits and operation.startswith(FILE_TOOLS) else operation
 
@@ -187,9 +186,9 @@ FILE_KINDS = {
 
 
 def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
-    """Returns the rule if it is about what the user named, and so not wider than their words: everything that they
-    named must stand in it. Words that only point at what was asked about fit every rule. A user who names one of the
-    edited files, or says "this file", gets a rule for just that one."""
+    """Returns the rule if it is not wider than the user's words: the rule must contain everything that they named.
+    Words that only point at what was asked fit every rule. A user who names one of the edited files, or says "this
+    file", gets a rule for that file alone."""
     shown, names = rule.shown().casefold(), named_in(about, language)
     paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
     one_file = bool(paths) and search("scopes.this_file", about, language) is not None
@@ -200,8 +199,8 @@ def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, languag
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """Returns the rule for a command: for what the program is told to do, or for the whole command if an option, a file
-    or a value says that. Returns nothing if the rule would allow any code."""
+    """Returns the rule for a command: for the program and its subcommand, or for the whole command if an option, a file
+    or a value stands in the subcommand's place. Returns None if the rule would allow any code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
@@ -212,8 +211,8 @@ def _command_rule(operation: str, command: str) -> Permission | None:
 
 
 def _task(command: str) -> str:
-    """Returns the words at the beginning that say what to do, such as `git bisect start`. Returns nothing if an option
-    follows: it may run a program (`git rebase -x`), and nobody knows those of every program."""
+    """Returns the first words, which say what to do, such as `git bisect start`. Returns an empty text if there is an
+    option: it may run a program (`git rebase -x`), and no table knows all such options."""
     import shlex
 
     try:
@@ -225,21 +224,21 @@ def _task(command: str) -> str:
 
 
 def _stands_alone(pattern: str) -> bool:
-    """Says whether a rule covers that command and no other. Files and values may follow only if the words before them
-    are plain names that say what a program is to do, as in `git add`; `sed -i`, `rm a.py` and `./deploy.sh` are not.
-    Another such name is another task: `git bisect run`."""
+    """Says whether a rule with this pattern covers only this very command. Patterns of a program and its task in plain
+    words, such as `git add`, also cover what follows. `sed -i`, `rm a.py` and `./deploy.sh` stand alone; so does a
+    pattern after which a word would name another task (`npm run`), or a setting, which may be a program."""
     from duckflow.safety.commands.judge import TAKES_FILES
     from duckflow.safety.commands.parse import WRITERS
 
     words = pattern.split()
-    if len(words) < SHORTEST_TASK or words[-1] in NAMES_WHAT_RUNS:
+    if len(words) < SHORTEST_TASK or words[-1] in NAMES_WHAT_RUNS or "config" in words:
         return True
     takes_files = program_name(words[0]) in TAKES_FILES or not WRITERS.isdisjoint(words[1:2])
     return takes_files or not all(map(WHAT_TO_DO.fullmatch, words))
 
 
 def _hands_over_code(command: str) -> bool:
-    """Says whether options such as `-c` bring code of their own. The options of a commit bring only its message."""
+    """Says whether options such as `-c` give the command code to run. A commit's options only hold its message."""
     words = command.split()
     return " ".join(words[:2]) != ANY_OPTIONS and any(word.startswith(CODE_OPTIONS) for word in words)
 
@@ -253,7 +252,7 @@ def _unwrapped(command: str) -> str:
 
 
 def _plain(command: str) -> bool:
-    """Says whether this is one simple command: nothing in it can hide another one behind the allowed beginning."""
+    """Says whether this is one simple command, in which no other command can hide behind the allowed beginning."""
     return not set(command) & set("\n;&|<>`$(){}\\")
 
 
@@ -263,7 +262,7 @@ EDITING = frozenset(("edit", "write", "multiedit"))
 
 def listed_rules(allowed: str) -> tuple[Permission, ...]:
     """Returns the rules that `allowed-tools` of a command or a skill asks for: `Bash(git add:*)`, `Edit(docs/**)`,
-    `Write`. The whole shell, and what would allow any code, gets no rule; what only reads needs none."""
+    `Write`. There is no rule for the whole shell, or for anything that could run any code. Reading needs no rule."""
     rules = list[Permission]()
     for tool, pattern in LISTED_TOOL.findall(allowed):
         words = " ".join(re.sub(r"[:\s]*\*$", "", pattern).split())
@@ -278,7 +277,7 @@ MOST_CHANGED = 40
 
 
 def difference(before: str, now: str) -> str:
-    """Returns the lines that went and the lines that came, for people to read."""
+    """Returns the lines that were removed and the lines that were added, as people read them."""
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
@@ -287,12 +286,12 @@ def difference(before: str, now: str) -> str:
 
 
 USUAL = 3
-"""Number of times that the user must say yes, with no refusal since, before it is offered as a rule."""
+"""Number of times in a row that the user must allow something before a rule for it is offered."""
 MOST_COUNTED = 200
 
 
 class ApprovalHistory:
-    """Counts how often the user has allowed what, in a file beside the rules; a no begins anew. It allows nothing."""
+    """Counts how often the user has allowed an action. A refusal sets its count to 0. A count alone allows nothing."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -336,7 +335,7 @@ class Permissions:
             self.history.answered(rule, allowed)
 
     def usual(self) -> list[tuple[Permission, int]]:
-        """Returns what the user usually allows, and how often they have. What is a rule already is left out."""
+        """Returns what the user usually allows, and how often they have. Whatever a rule allows already is left out."""
         return [(rule, times) for rule, times in self.history.usual() if rule not in (*self.session, *self.always)]
 
     def allows(
@@ -349,14 +348,14 @@ class Permissions:
         tools: Sequence[ProjectTool] = (),
         plan: str = "",
     ) -> bool:
-        """Says whether a rule allows the action. `plan` is the one that is carried out now."""
+        """Says whether a rule allows the action. `plan` is the id of the plan that is carried out now."""
         impacts, rules = tuple(impacts), [rule for rule in (*self.session, *self.always) if rule.plan in ("", plan)]
         if tools and all(any(rule.covers_tool(operation, tool) for rule in rules) for tool in tools):
             return True
         return any(rule.covers(operation, impacts, command, by_name, description) for rule in rules)
 
     def changed(self, operation: str, description: str) -> Phrase | None:
-        """Returns how a server's tool describes itself now, compared with when it was allowed, if it was."""
+        """Returns how the description of a server's tool has changed since the user allowed it; None if it has not."""
         rules = (*self.session, *self.always)
         earlier_rule = next((rule for rule in reversed(rules) if rule.operation == operation), None)
         return say("risk.tool_changed", difference=difference(earlier_rule.said, description)) if earlier_rule else None
@@ -367,7 +366,7 @@ class Permissions:
 
     def add(self, rule: Permission, for_good: bool) -> None:
         rules = self.always if for_good else self.session
-        # A rule for an earlier description of the tool is over.
+        # A rule for an earlier description of the tool is no longer valid.
         rules[:] = [old for old in rules if not rule.said or old.operation != rule.operation or old == rule]
         if rule not in rules:
             rules.append(rule)

@@ -15,16 +15,15 @@ from duckflow.i18n.template import note
 from duckflow.state.action import Decision
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import lines_of, state_of
-from duckflow.state.data import FrozenData
+from duckflow.state.data import FrozenData, say
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase, Review, Status
-from duckflow.state.phrase import say
 
 TRANSITIONS = Path(__file__).with_name("transitions.json")
 
 
 class TransitionTable(FrozenData):
-    """The allowed moves between phases. The data comes from a packaged file and can be overridden."""
+    """The allowed moves between phases. The table comes with the program, and settings can override it."""
 
     allowed: dict[Phase, dict[Phase, str]] = Field(default_factory=dict)
 
@@ -52,8 +51,8 @@ def transition_table(own: Mapping[str, Mapping[str, str]]) -> TransitionTable:
 
 
 class Phases:
-    """Moves from phase to phase. A Decision makes at most one move; error recovery, the Gate and the review are the
-    system's."""
+    """Moves from phase to phase. A Decision of the model makes at most one move; the system itself moves for error
+    recovery, for a question to the user, and for the review."""
 
     def __init__(self, session: StateOwner, table: TransitionTable) -> None:
         self._session = session
@@ -62,7 +61,7 @@ class Phases:
         """The last turn whose end was shown as unverified, so that it is shown only once a turn."""
 
     def follow(self, decision: Decision) -> bool:
-        """Makes the move that the Decision asks for. The model is told of a refused one."""
+        """Makes the move between phases that the Decision asks for. The model is told if the move is not allowed."""
         phase, target = self._session.state.phase, decision.step
         if phase == target:
             return True
@@ -76,7 +75,7 @@ class Phases:
         return False
 
     def recover(self, why: str) -> bool:
-        """Goes back to planning after an error while executing or reviewing. Says whether it has moved."""
+        """Goes back to planning after an error while executing or reviewing. Says whether the phase has changed."""
         if self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW):
             self._move(Phase.PLANNING, why, status=Status.ERROR)
             return True
@@ -90,8 +89,8 @@ class Phases:
 
     @contextmanager
     def gate(self) -> Generator[Callable[[bool, str], None]]:
-        """Sets the phase AWAITING_APPROVAL while the user is asked. The caller then says whether it is allowed, and
-        names the note that says why not."""
+        """Sets the phase AWAITING_APPROVAL while the user is asked. The caller reports the answer by calling the
+        yielded function: whether the actions are allowed, and the key of the note that says why not."""
         phase_before, answered = self._session.state.phase, False
 
         def answer(allowed: bool, why: str) -> None:
@@ -116,14 +115,14 @@ class Phases:
                 answer(False, "moved_interrupted")
 
     def refused(self, why: str) -> None:
-        """Goes back to planning when the actions may not be done."""
+        """Goes back to planning because the actions were refused."""
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
-        """Ends the work when the model says `done`. Returns true when the work is over; false when one review loop must
-        look at what happened. `failed` says what speaks against it; work that is called done all the same is shown as
-        unverified. `unmade` means that a change broke, which has led from executing back to planning."""
+        """Ends the work when the model says `done`. Returns true if the work is over; false if one loop of review must
+        first look at what happened. `failed` says what speaks against `done`; work that still counts as done is then
+        shown as unverified. `unmade` means that a change failed, which has led from executing back to planning."""
         phase = self._session.state.phase
         has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):
@@ -147,9 +146,9 @@ class Phases:
         return True
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
-        """Reports the last checks and their results at the end of work that is called done. `owed` means that the
-        request orders work, so that a turn without any is reported, whatever the model says. So is a command that ended
-        badly and was the last one."""
+        """Reports the last checks and their results when the model calls the work done. A last command that failed is
+        reported, too. `owed` means that the request orders work but none was done, which is reported whatever the model
+        says."""
         state = self._session.state
         check_state, has_run = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
         is_failing = bool(state.evidence) and not state.evidence[-1].ok
@@ -161,14 +160,14 @@ class Phases:
             self._session.emit(Noticed(what=say("checks.nothing")))
 
     def close(self, failed: str) -> bool:
-        """Ends the work of a turn that closes by asking what else to do. Says whether it ended; `failed` says what
-        speaks against it."""
+        """Ends the work of a turn whose last words ask what else to do. Says whether the work has ended. `failed` says
+        what speaks against its success."""
         has_worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
         return has_worked and self.finish(failed, reviewed=True)
 
     def wait_for_user(self) -> None:
-        """Waits for the user when the turn ends with a question. If there is a draft of a plan, its approval is waited
-        for."""
+        """Waits for the user when the turn ends with a question. If there is a draft of a plan, the phase is the one
+        that waits for its approval."""
         state = self._session.state
         is_draft = state.plan is not None and state.plan.status == "draft"
         if is_draft and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
@@ -185,7 +184,7 @@ class Phases:
             self._move(Phase.PLANNING, self._why("moved_plan_refused"))
 
     def job_ended(self, completed: bool, why: str) -> None:
-        """Goes back to planning if a job failed. The last job of a completed plan ends the work."""
+        """Goes back to planning if a job failed. When the last job of a plan has completed it, the work ends."""
         state = self._session.state
         if not completed:
             self.recover(why or self._why("moved_job_failed"))
@@ -203,8 +202,8 @@ class Phases:
 
 
 def _computed(state: AgentState, failed: str) -> Review:
-    """Computes the review. The work is good if a check or another command has succeeded since the last change;
-    otherwise it is fair."""
+    """Computes the review of the work: good if a check or another command has succeeded since the last change,
+    otherwise fair."""
     check_state = state_of(state.check_runs)
     if failed or check_state == "failing":
         return Review(rating="needs_work", verdict="fix")

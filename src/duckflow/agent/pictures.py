@@ -1,4 +1,4 @@
-"""The pictures of a conversation: taken in, kept with the session, and put into the requests that show them."""
+"""Takes in the pictures of a conversation, keeps them with the session, and puts them into requests."""
 
 import io
 from collections.abc import AsyncGenerator, Iterator
@@ -14,19 +14,19 @@ from duckflow.state.picture import MB, MediaType, Picture, describe_picture, rea
 from duckflow.store.pictures import PictureStore
 
 LARGEST = 3_750_000
-"""Most bytes of a picture. In a request it takes a third more, and the first endpoints refuse at 5 MB."""
+"""Most bytes of a picture. In a request it takes a third more, and the strictest endpoints refuse more than 5 MB."""
 WIDEST = 8000
 SMALLER_SIDE = 2000
-"""Pixels of each side of a picture that is made smaller, at most: no model looks at more of them."""
+"""Most pixels on each side of a picture that was made smaller: no model looks at more pixels."""
 LARGEST_FILE = 50 * MB
 HEAD = 64 * 1024
-"""Bytes at the beginning of a file, in which its type and dimensions stand."""
+"""The number of bytes at the beginning of a file that contain its type and dimensions."""
 MOST_BYTES = 20 * MB
 """Most bytes of all pictures in one request, the newest first."""
 
 
 class ConversationPictures:
-    """Keeps the pictures of a conversation. One that was refused once is not sent a second time."""
+    """Keeps the pictures of a conversation. A picture that an endpoint has refused is not sent again."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -35,7 +35,7 @@ class ConversationPictures:
         self._accepted: set[str] = set()
 
     def take(self, data: bytes, name: str) -> Picture:
-        """Keeps a picture. Raises ToolError with the reason if models cannot be shown it."""
+        """Keeps a picture. Raises ToolError with the reason if no model could be shown such a picture."""
         header = read_header(data)
         if header is None:
             message = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
@@ -63,8 +63,8 @@ class ConversationPictures:
 
     @asynccontextmanager
     async def shown_in(self, request: Request) -> AsyncGenerator[Request]:
-        """Yields the request with the bytes of its pictures. A picture that was accepted before is not blamed for a
-        refusal."""
+        """Yields the request with the bytes of its pictures. If the endpoint refuses the request, a picture that it
+        accepted before is not taken for the cause."""
         whole_request = self._loaded(request)
         try:
             yield whole_request
@@ -74,8 +74,8 @@ class ConversationPictures:
         self._accepted |= whole_request.pictures.keys()
 
     def _loaded(self, request: Request) -> Request:
-        """Returns the request with the bytes of its pictures. A note stands for those that are refused, gone, or too
-        many."""
+        """Returns the request with the bytes of its pictures. A note replaces each picture that was refused, is gone,
+        or is one too many."""
         pictures_by_digest = {picture.digest: picture for message in request.messages for picture in message.pictures}
         data = dict(self._fitting(list(pictures_by_digest.values())[::-1]))
         left_out, language = pictures_by_digest.keys() - data.keys(), self._session.state.language
@@ -92,7 +92,7 @@ class ConversationPictures:
 
 
 def _made_smaller(data: bytes) -> bytes:
-    """Returns the picture as large as models look at it; nothing if Pillow is not installed, or cannot read it."""
+    """Returns the picture in the size that models look at; None if Pillow is not installed, or cannot read it."""
     if find_spec("PIL") is None:
         return b""
     from PIL import Image, ImageOps

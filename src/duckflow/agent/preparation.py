@@ -36,18 +36,17 @@ class Preparation:
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
         """Returns the next actions that belong together: one that talks, or all neighbouring reads, or all neighbouring
-        changes. They share one Gate."""
+        changes. The user is asked about them in one question."""
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda action: self.reads(action.operation), actions)) or list(actions[:1])
 
-    async def in_order(self, decision: Decision, language: str) -> list[Action]:
-        """Returns the actions in the order in which they run, their tools ready. If the user is asked something or
-        waited for, anywhere in the list, that comes before the actions that act."""
+    async def in_order(self, decision: Decision, asks: bool, language: str) -> list[Action]:
+        """Returns the actions in the order in which they run, with their tools ready. If the reply or a call asks the
+        user something or waits for them, the question comes before the actions that change something."""
         self._checked.clear()
         actions = [self._toolbox.meant(action) for action in decision.actions]
         await self._toolbox.get_ready(actions)
-        waits = decision.next_step == "pending_user"
-        if not (waits or any(self.asks(action, language) for action in actions)):
+        if not (asks or any(self.asks(action, language) for action in actions)):
             return actions
         if not (deeds := self.deeds(actions, language)):
             return actions
@@ -62,7 +61,7 @@ class Preparation:
         return [action for action in actions if self.acts(action) and not self.asks(action, language)]
 
     def asks(self, action: Action, language: str) -> bool:
-        """Says whether the call puts a question to the user. A call that ends the conversation asks nothing."""
+        """Says whether the call asks the user something. A call that ends the conversation does not."""
         if (tool := self.tool(action.operation)) is None or action.operation == EXIT:
             return False
         try:
@@ -89,7 +88,7 @@ class Preparation:
         return tool is not None and tool.effect == "read"
 
     def acts(self, action: Action) -> bool:
-        """Says whether the action does more than look at something and talk. Starting other work counts as more."""
+        """Says whether the action does more than look at something or talk. Starting a job counts as more."""
         if (tool := self.tool(action.operation)) is None:
             return False
         try:
@@ -111,7 +110,8 @@ class Preparation:
 
     def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
         """Prepares as many actions from the front as possible. One that cannot be prepared may build on a change before
-        it; it waits, and only edits of other files go before it. `lacking` says by action why its text is missing."""
+        it; so it waits, and only edits of other files go before it. `lacking` says by action why its text is
+        missing."""
         ready_calls: list[Ready] = []
         later_actions: list[Action] = []
         problem: ToolError | None = None
@@ -136,8 +136,8 @@ class Preparation:
         return Ready(action, tool, args, tool.preview(args))
 
     def _arguments(self, tool: AnyTool, action: Action) -> Args:
-        """Returns the checked arguments. They are checked once: an action that is changed (by its text, or by the user)
-        is another object."""
+        """Returns the checked arguments. They are checked once for each action object: when a text or the user changes
+        an action, a new object is made."""
         checked = self._checked.get(action.action_id)
         if checked is None or checked[0] is not action:
             checked = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
@@ -145,8 +145,8 @@ class Preparation:
 
 
 def in_words(problem: Exception, operation: str = "") -> ToolError:
-    """Returns what the model is told of a call that failed. A bug in the tool itself, ours or a plugin's, hurts nothing
-    else."""
+    """Returns what the model is told of a call that failed. A bug in the tool itself (Duckflow's or a plugin's) becomes
+    a result like any other failure."""
     if isinstance(problem, ToolError):
         return problem
     if isinstance(problem, OSError):

@@ -1,5 +1,5 @@
-"""The project around a conversation: its rules, languages and folders, and its git branch. Each is read when it is
-asked for."""
+"""The project around a conversation: its rules, languages and folders, and its git branch. Each of these is read only
+when something asks for it."""
 
 import os
 import re
@@ -13,6 +13,7 @@ from duckflow.errors import ToolError
 from duckflow.prompts.layers import NearRules
 from duckflow.safety.files import read_plain
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
+from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.repository import find_repository
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
@@ -20,7 +21,7 @@ from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 HEAD_BYTES = 200
 RULES_FILES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md")
-"""Files with rules. The first one that a folder has counts, and no other."""
+"""Names of files with rules. In each folder only the first one that exists counts."""
 RULES_LIMIT = 8000
 NEAR_LIMIT = 4000
 NEAR_FILES = 3
@@ -38,9 +39,9 @@ PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,23}"
 """A pattern for a name that is so short and plain that it cannot contain instructions for a model."""
 MOST_LANGUAGES, MOST_FOLDERS = 4, 8
 LEAST_SHARE = 0.05
-"""Least share of the code for a language to be named."""
+"""The smallest share of the code that a language must have to be named."""
 LONG_FILE = 50_000
-"""Largest size that a file counts with. A longer one was hardly written by hand."""
+"""The largest size that is counted for a file. A longer file was hardly written by hand."""
 BRANCH = r"ref: refs/heads/([\w./+-]{1,80})"
 UNFINISHED = {
     "MERGE_HEAD": "merging", "rebase-merge": "rebasing", "rebase-apply": "rebasing", "CHERRY_PICK_HEAD": "picking",
@@ -93,7 +94,7 @@ class Project:
         return self._tests
 
     def branch(self) -> str:
-        """Returns the branch from git's own files: asking git takes longer than everything else in a prompt."""
+        """Returns the branch from git's own files: starting git would take longer than everything else in a prompt."""
         git = self._git
         if git is None:
             return ""
@@ -107,7 +108,7 @@ class Project:
 
     @cached_property
     def _known(self) -> str:
-        # Looked up once a session: what comes first in a request must not change, or a provider's cache is lost.
+        # It is looked up once a session: a change at the front of a request would lose the provider's cache.
         return self._look_up()
 
     @cached_property
@@ -137,7 +138,7 @@ class Project:
         return repository.folder if repository else None
 
     def _rules_of(self, folder: str, limit: int) -> str:
-        """Returns the rules from AGENTS.md, or from the file that stands in for it."""
+        """Returns the rules in this folder's AGENTS.md, or in the file that stands in for it."""
         return next((text for name in RULES_FILES if (text := self._rules(f"{folder}{name}", limit))), "")
 
     def _rules(self, path: str, limit: int) -> str:
@@ -152,7 +153,7 @@ class Project:
             with self._workspace.open(path) as file:
                 facts = os.fstat(file.fileno())
                 if facts.st_nlink > 1:
-                    # Under its other name it may be a secret file.
+                    # The file has a second name (a hard link), under which it may be a secret file.
                     return ""
                 stamp = (facts.st_mtime_ns, facts.st_size)
                 read_before = self._read.get(path)
@@ -172,7 +173,8 @@ def _above(path: str) -> Iterator[str]:
     """Yields the folders of a path beneath the work folder, the outermost first, up to where the work of others
     begins."""
     names = [name for name in path.split("/") if name not in ("", ".")][:-1]
-    for count in range(1, len(names) + 1):
+    # No tool opens a path with more folders than this.
+    for count in range(1, min(len(names), MAX_DEPTH) + 1):
         name = names[count - 1]
         if name == ".." or name.startswith(".") or name in OTHERS_WORK:
             return
@@ -180,12 +182,12 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, int | None]]:
-    """Yields files with their sizes, and folders without one, those near the top first."""
+    """Yields files with their sizes, and folders without a size; entries near the top come first."""
     subfolders: list[tuple[Path, str]] = []
     try:
         with os.scandir(folder) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.startswith(".") or entry.name in OTHERS_WORK:
+                if entry.name.startswith(".") or entry.name in OTHERS_WORK or entry.name.endswith(".egg-info"):
                     continue
                 is_folder = entry.is_dir(follow_symlinks=False)
                 yield prefix + entry.name, None if is_folder else entry.stat(follow_symlinks=False).st_size

@@ -1,5 +1,5 @@
-"""Tries claims in the sandbox, on copies of the work folder. A check that passed is looked at again: it proves nothing
-if the work has changed the check itself."""
+"""Tries the model's claims in the sandbox, on copies of the work folder. A check that passed is tried again: it proves
+nothing if the work has changed the check itself."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -16,7 +16,7 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.state.action import ActionResult, evidence_of
 from duckflow.state.changes import UndoScope
 from duckflow.state.checks import Proof
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 if TYPE_CHECKING:
     from duckflow.proof.old_tests import OldTestTrial
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ProofRunner:
-    """Tries changes in the sandbox, where their tests ran. The conversation and jobs use the same one."""
+    """Tries changes in the sandbox in which their tests ran. The conversation and its jobs share one ProofRunner."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class ProofRunner:
         return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
 
     async def old_tests(self, trial: "OldTestTrial", names: set[str], begin: Callable[[], None]) -> set[str] | None:
-        """Returns the tests that pass only since they were changed; nothing if that cannot be told."""
+        """Returns the tests that pass only because they were changed; None if that cannot be found out."""
         begin()
         return await trial.bent(await self._find_sandbox(), self._make_launch, names)
 
     async def old_check(self, trial: "OldTestTrial", paths: tuple[str, ...], begin: Callable[[], None]) -> bool | None:
-        """Says whether a command ends well only since its own files were changed."""
+        """Says whether a command succeeds only because its own files were changed; None if that cannot be found out."""
         begin()
         return await trial.bent_check(await self._find_sandbox(), self._make_launch, paths)
 
@@ -89,15 +89,15 @@ class CheckDoubts:
         return self._told(result, names) if names else result
 
     def _scope(self, actor: Actor) -> UndoScope:
-        """Returns the scope of the work: since the plan was approved, or this turn; in a job the whole job."""
+        """Returns the scope of the work: everything since the plan was approved, or this turn; in a job the whole
+        job."""
         state, scope = self._session.state, self._proof.undo.scope_of(actor)
         if scope.job:
             return scope
         return UndoScope(since=state.plan.since if state.plan and state.plan.under_way else state.turn)
 
     async def _weakened(self, result: ActionResult, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the tests that existed before and that the run has left out, or that pass only since they were
-        changed."""
+        """Returns the older tests that this run has left out, or that pass only because they were changed."""
         from duckflow.proof.old_tests import OldTestTrial, old_tests
         from duckflow.proof.reach import texts_of
         from duckflow.tools.shell.runner_settings import files_of_scripts, left_out_by_settings
@@ -120,7 +120,8 @@ class CheckDoubts:
         return (*missing_tests, *sorted(bent_tests), *scripts)
 
     async def _altered(self, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the files of the command itself that existed before and were changed so that it ends well."""
+        """Returns the older files of the command itself that were changed, if only their change lets the command
+        succeed."""
         from duckflow.tools.shell.calls import plain_calls
 
         words = {word for call in plain_calls(command) for word in call.words}
@@ -146,5 +147,5 @@ class CheckDoubts:
             why = note(language, "tests_weakened", check=result.check.check, files=files)
             check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
             return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
-        # A criterion that asks for such a file decides whether it is the check or the work itself.
+        # If a criterion asks for such a file, the criterion decides whether the file is the check or the work itself.
         return result.model_copy(update={"altered": tuple(names)})

@@ -12,14 +12,12 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
 from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answer_words import agrees_to, without_politeness
+from duckflow.i18n.answer_words import agrees_to, means_either, without_politeness
 from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
-from duckflow.i18n.language import begins, languages_in
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import means_pause
-from duckflow.i18n.words import Words
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.i18n.words import Words, begins, languages_in
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
 from duckflow.tools.plan.ports import Think
 from duckflow.tools.undo_turn import files_meant
@@ -36,7 +34,7 @@ SHOWN = 60
 LONGEST_ACTION = LONGEST_WORK = 6000
 LONGEST_PART = 2000
 BEGUN = 6
-"""The number of first letters that are enough to select a choice."""
+"""The number of first letters that are enough to name a choice."""
 DECIDES = {*SAID_BY, "session", "always", "all"}
 """Choices that allow or refuse something. They must be named in full: some of their words are not enough."""
 SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-鿿][\w-]*"
@@ -45,8 +43,8 @@ SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question that waits. `half` is a choice that waits for its words, or words that wait for their yes or no.
-    `agreed` says how far the yes goes that was said with them."""
+    """A question that waits for its answer. `half` is a choice that still needs its words, or words that still need a
+    yes or no. `agreed` says how far the yes that came with these words goes."""
 
     question: Question
     answer: asyncio.Future[Answer]
@@ -56,7 +54,7 @@ class OpenQuestion:
 
 
 class Questions:
-    """Keeps the open questions. The one who asks waits; the first answer to a question closes it."""
+    """Keeps the open questions. Whoever asks waits for the answer; the first answer closes a question."""
 
     def __init__(
         self,
@@ -134,7 +132,7 @@ class Questions:
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
 
     def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:
-        """Returns the answer that the text gives; nothing if it is unclear or gives only half of an answer."""
+        """Returns the answer that the text gives; None if it is unclear or gives only half of an answer."""
         question = asked.question
         if question.kind == "gate":
             return _read_at_gate(text, whole, asked, self._language())
@@ -187,8 +185,8 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
 
 
 def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
-    """Reads an answer at a Gate. A yes that says more is a wish: nothing runs yet, and the model hears it. If it may
-    say how far the yes goes, the user is asked. A very risky action needs a word for its yes, not just a key."""
+    """Reads an answer at a Gate. A yes that says more is a wish: nothing runs yet, and the model hears it. If its words
+    may say how far the yes goes, the user is asked. A very risky action needs a word for its yes, not just a key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
@@ -210,16 +208,16 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
 
 
 def _may_be_met(whole: WholeAnswer, language: str) -> bool:
-    """Says whether a yes counts as it stands: the words beside it set no condition, or only ask that something stays as
-    it is."""
+    """Says whether a yes counts as it stands: the words beside it set no condition, or only ask that something stays
+    unchanged."""
     if whole.agreed is None:
         return False
     return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
 def _wish(text: str, whole: WholeAnswer) -> Answer:
-    """Returns the text as a wish. A scope that was named for the session counts at once, so nobody is asked about it
-    again."""
+    """Returns the text as a wish. If the user has named the session as its scope, that counts at once, and nobody is
+    asked about it again."""
     about = whole.agreed.about if whole.agreed and whole.agreed.scope in ("session", "always") else ""
     return Answer(choice="wish", text=text.strip(), about=about, kept_scope=bool(about))
 
@@ -283,7 +281,7 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> set[str]:
-    """Returns the deed that the question is about, if all of its operations do the same; else nothing."""
+    """Returns the deed that the question is about, if all its operations do the same one; otherwise an empty set."""
     operations = question.gate.operations if question.gate else ()
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     return verbs if len(verbs) == 1 else set()
@@ -294,7 +292,8 @@ def _needs_word(question: Question) -> bool:
 
 
 def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
-    """Returns a short question in return. At a Gate it has two numbers, and what was said is kept for the second."""
+    """Returns a short question that asks the user what they meant. At a Gate it has two numbered answers, and the
+    user's words are kept for the second one."""
     question = asked.question
     if question.kind != "gate":
         return say(UNCLEAR[question.kind])
@@ -302,6 +301,8 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
         return say("gate.always_word")
     if read_answer(text, _keys(question), language):
         return say("gate.word")
+    if means_either(text, language):
+        return say("gate.either")
     whole, short_text = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
     asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
     reaches = "session" in _keys(question) and whole.reaches
@@ -321,8 +322,8 @@ def wants_words(answer: Answer, question: Question) -> bool:
 
 
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
-    """Returns the answer for a key; nothing when it lacks its words, or is not offered. A Duck Call can always be
-    answered with the other keys of the Pacemaker, too."""
+    """Returns the answer for the key of a choice; None if the choice needs words that are missing, or is not offered.
+    The other keys of the Pacemaker can answer every Duck Call, too."""
     is_offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
     is_offered = is_offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)
@@ -341,8 +342,8 @@ def _names(choice: Choice, text: str, language: str) -> set[str]:
 
 
 class QuestionsBack:
-    """Lets the model answer what the user asks about an open Gate, which stays open meanwhile. The model is asked for
-    words only, so they can do nothing."""
+    """Lets the model answer a question of the user's about an open Gate, which stays open meanwhile. The model is asked
+    for a text only, so its reply cannot act."""
 
     def __init__(self, session: Session, questions: Questions, think: Think) -> None:
         self._session = session
@@ -359,7 +360,8 @@ class QuestionsBack:
         task.add_done_callback(self._answers.discard)
 
     def _work_before(self) -> str:
-        """Returns what the model has lately said and seen, within a limit: without it, it could not say why."""
+        """Returns the model's latest messages and results, within a limit: without them the model could not explain the
+        action."""
         state, room, parts = self._session.state, LONGEST_WORK, list[str]()
         for message in reversed(state.messages):
             if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room > 0:

@@ -13,7 +13,7 @@ from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, named_secrets, secret_name, secret_parts
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 
 MOST_READ = 1000
 """The largest number of secret files whose lines are remembered."""
@@ -21,8 +21,8 @@ PATHS = ("path", "source", "target")
 
 
 class ResultFilter:
-    """Hides secrets. It knows what the secret files of the work folder held when it last looked, and before: a command
-    may have copied or moved them."""
+    """Hides secrets. It remembers the secret files of the work folder as they were at its last look and before, because
+    a command may have copied or moved them."""
 
     def __init__(self, state: AgentState, added: Sequence[Path] = ()) -> None:
         """`added` are further folders with secret files."""
@@ -31,7 +31,7 @@ class ResultFilter:
         self._known: KnownSecrets | None = None
 
     async def look(self) -> KnownSecrets:
-        """Reads the secrets again. This is done before and after every command."""
+        """Reads the secret files again. This is done before and after every command."""
         secrets = await asyncio.to_thread(self._read_secrets)
         self._known = secrets.joined(self._known) if self._known else secrets
         return self._known
@@ -43,9 +43,9 @@ class ResultFilter:
         return secrets
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
-        """Returns the result without secrets. Talk and plans are the model's own words. A command may have printed a
-        whole file. Elsewhere a line that also stands in a secret file says little, and only what can be nothing but a
-        secret is hidden."""
+        """Returns the result without secrets. Talk and plans stay as they are, since they are the model's own words. In
+        a command's output every line of a secret file is hidden, since it may have printed the whole file. In other
+        results only values that are clearly secret are hidden."""
         if result.effect in ("talk", "plan"):
             return result
         if result.effect == "run":
@@ -55,7 +55,7 @@ class ResultFilter:
 
 
 def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets) -> ActionResult:
-    """Hides the secrets that are known. An error about a secret file is told without what it quotes."""
+    """Returns the result without the known secrets. An error about a secret file loses what it quotes from the file."""
     folder = Path(state.folder)
     if not result.ok and (path := _secret_path(action.args, folder)):
         text, _, quoted_lines = result.for_model.partition("\n")
@@ -74,7 +74,7 @@ def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState,
 
 
 def _with_text(result: ActionResult, text: str, known: KnownSecrets) -> ActionResult:
-    """Returns the result with another text. The phrase of an error repeats its text, so it changes too."""
+    """Returns the result with another text. The phrase of an error repeats the result's text, so it changes too."""
     values = {
         name: (text if value == result.for_model else _mask(value, known).text) if isinstance(value, str) else value
         for name, value in result.for_user.values.items()

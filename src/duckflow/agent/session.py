@@ -1,5 +1,5 @@
-"""The one owner of state: adds what rules read out of texts to an event, journals it, applies it, and tells
-everyone."""
+"""The one owner of state: adds facts that rules find in an event's texts, journals the event, applies it, and tells all
+listeners."""
 
 import logging
 import re
@@ -23,13 +23,14 @@ from duckflow.events.types import (
     SessionTitled,
     TurnEnded,
 )
-from duckflow.i18n.answer_words import may_be_goal, replies_only
+from duckflow.i18n.answer_words import begins_as_answer, may_be_goal
 from duckflow.i18n.answers import read_whole
-from duckflow.i18n.asking import ends_asking, last_question
-from duckflow.i18n.language import begins, joined, may_find, search
-from duckflow.state.action import EXIT, ActionResult, Decision
+from duckflow.i18n.asking import ends_asking, last_question, offers_more, question_in_passing
+from duckflow.i18n.words import begins, joined, may_find, search
+from duckflow.state.action import EXIT, RESPOND, ActionResult, Decision
 from duckflow.state.agent import AgentState, Headline
 from duckflow.state.data import shorten
+from duckflow.state.message import Message
 from duckflow.state.phase import Phase
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.pictures import remove_pictures
@@ -45,7 +46,7 @@ SENTENCE = r"(?:[^.!?。！？\n]|[.](?=[^\s.]))+[.!?。！？]?"
 MOST_CONSTRAINTS = 2
 LINE = 100
 HANDED_OVER = r"(?:\s*[@＠][^\s@＠]+)+$"
-"""A pattern for files that are handed over together with an order. They are not part of the order."""
+"""A pattern for files (`@file`) that a message hands over after an order. They are not part of the order."""
 
 
 def annotate(event: Event, state: AgentState) -> Event:
@@ -57,7 +58,7 @@ def annotate(event: Event, state: AgentState) -> Event:
         case DecisionMade():
             fields = {"goal": _goal_of(event.decision, state)}
         case ActionFinished() if not event.job:
-            fields = {"asked": _question_in(event.result, state.language)}
+            fields = {"asked": _question_in(event.result, state)}
         case _:
             return event
     return event.model_copy(update=fields) if any(fields.values()) else event
@@ -75,10 +76,10 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """Returns the sentences that forbid something or narrow it down. A question does neither, a yes only says how far
-    it goes, and "don't start yet" waits for the next message only. A message that is nothing but "don't do that" points
-    at the last work. Of a sentence that is longer than a line only the clause that is an order by itself is taken: half
-    of a description would say something else."""
+    """Returns the sentences that forbid something or narrow it down. A question does neither; a yes only says how far
+    it goes; "don't start yet" is valid only until the next message. A message that is nothing but "don't do that" means
+    the last work. Of a sentence that is longer than a line only the clause that is an order by itself is taken: half of
+    a description would say something else."""
     if not may_find("requests.forbids", text, language) or search("requests.points", text.strip(" .。!！\n"), language):
         return []
     masked_text = re.sub(CODE, lambda code: "x" * len(code[0]), text)
@@ -108,14 +109,15 @@ def _is_order(clause: str, language: str) -> bool:
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:
-    """Returns the goal if work begins and no goal was stated: then the user's message is the goal."""
+    """Returns the goal of work that begins. If the Decision states no goal, the user's message is the goal."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
     requests: list[str] = []
     for message in reversed(state.messages[-RECENT:]):
-        answered = message.decision is not None and message.decision.next_step == "done"
-        if answered and not all(replies_only(text, state.language) for text in requests):
-            # The requests before this answer are done, unless what came after it is only a short reply ("write it").
+        if _ends_request(message, state.language) and not all(
+            begins_as_answer(text, state.language) for text in requests
+        ):
+            # The requests before this answer are done, unless only a short reply ("write it") came after it.
             break
         if message.role == "user":
             requests.append(message.text)
@@ -124,10 +126,24 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
     return shorten(requests[0] if requests else "", 200)
 
 
-def _question_in(result: ActionResult, language: str) -> str:
-    """Returns the question to the user that the text ends with, if any."""
-    text = (result.said or "").rstrip()
-    return shorten(last_question(text), 100) if result.operation != EXIT and ends_asking(text, language) else ""
+def _ends_request(message: Message, language: str) -> bool:
+    """Says whether a message is the model's last answer to a request: it says that the work is done, or offers more."""
+    decision = message.decision
+    return decision is not None and (
+        decision.next_step == "done" or any(offers_more(text, language) for text in decision.said())
+    )
+
+
+def _question_in(result: ActionResult, state: AgentState) -> str:
+    """Returns the question to the user with which the text ends, or which it asks before the model acts."""
+    text, language = (result.said or "").rstrip(), state.language
+    if result.operation == EXIT or not text:
+        return ""
+    if ends_asking(text, language):
+        return shorten(last_question(text), 100)
+    decision = next((message.decision for message in reversed(state.messages) if message.decision), None)
+    acts = decision is not None and any(action.operation != RESPOND for action in decision.actions)
+    return shorten(question_in_passing(text, language), 100) if acts else ""
 
 
 log = logging.getLogger(__name__)
@@ -144,7 +160,8 @@ class Bus:
         self._publishing = False
 
     def subscribe(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
-        """Adds a listener for these kinds of events, or for all. The returned function takes it away, at any time."""
+        """Adds a listener for these kinds of events, or for all. Calling the returned function removes it at any
+        time."""
         key = object()
         self._listeners[key] = listener, kinds or (Event,)
 
@@ -197,8 +214,9 @@ class StateOwner:
 
 
 class Session(StateOwner):
-    """Owns a state and its journal. An event that goes in at `emit` is written to the journal first, then come state
-    and listeners. It is on disk before anyone acts on it, so what was seen on the screen is never lost."""
+    """Owns a state and its journal. An event that goes in at `emit` is first written to the journal, then applied to
+    the state, then passed to the listeners. It is on disk before anyone acts on it, so nothing that was seen on the
+    screen is ever lost."""
 
     def __init__(self, journal: Journal, state: AgentState) -> None:
         super().__init__(state)
@@ -235,14 +253,14 @@ class Session(StateOwner):
         return self._journal.last_seq
 
     def record(self, after: int = 0) -> Iterator[tuple[int, Event]]:
-        """Yields everything that happened after the event of this number, from the journal."""
+        """Yields from the journal everything that happened after the event with the number `after`."""
         return self._journal.events(after)
 
     def close(self) -> None:
         self._journal.close()
 
     def discard(self) -> None:
-        """Closes the journal and leaves no file behind, because nothing was said."""
+        """Closes the journal and deletes its file, because nothing was said in the session."""
         self._journal.close()
         for suffix in (".db", ".db-wal", ".db-shm", ".lock"):
             self._journal.path.with_suffix(suffix).unlink(missing_ok=True)
@@ -250,7 +268,7 @@ class Session(StateOwner):
 
 
 class Opened(NamedTuple):
-    """A session that was opened again, and what had to be saved from a damaged journal."""
+    """A session that was opened again, and what had to be done to recover a damaged journal."""
 
     session: Session
     salvaged: "Salvaged | None" = None
@@ -264,7 +282,7 @@ def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
 
 
 def reopen(path: Path) -> Opened:
-    """Resumes a session by replay from the last snapshot. A damaged journal is opened up to the damage."""
+    """Resumes a session from its last snapshot. Of a damaged journal, the part before the damage is used."""
     try:
         return Opened(_resumed(path))
     except JournalDamaged:

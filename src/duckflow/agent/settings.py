@@ -1,4 +1,4 @@
-"""Settings of the loop."""
+"""Settings of the loop in which the model thinks and acts."""
 
 from pydantic import Field
 
@@ -26,13 +26,13 @@ class AgentSettings(Section):
     """Limits of a turn, and of the agents and tasks that it starts."""
 
     reply_attempts: int = 2
-    """Number of times that an unreadable reply is sent back to the model."""
+    """Number of times that an unreadable reply is sent back to the model to be corrected."""
     max_budget_usd: float = 0.0
     max_tokens: int = 0
     """The dollars that a session may cost, and the tokens that it may use in all; 0 means no limit."""
     decision_tokens: int = 2048
     inline_tokens: int = 16_384
-    """Most tokens of a reply whose actions hold whole texts, up to a quarter of the window."""
+    """Most tokens of a reply in whose actions whole texts stand; never more than a quarter of the model's window."""
     body_tokens: int = 8192
     plan_tokens: int = 3072
     steps_at_once: int = 2
@@ -42,16 +42,18 @@ class AgentSettings(Section):
     agent_loops: int = Field(default=50, ge=2)
     agent_tokens: int = Field(default=1_000_000, ge=1)
     agent_seconds: float = Field(default=1800.0, gt=0)
-    """Limits of such an agent: replies, tokens (those from a cache not counted), and seconds (waiting for the user not
-    counted)."""
-    agents_tokens: int = Field(default=4_000_000, ge=1)
-    """Tokens that all agents of a turn may take together, those from a cache not counted."""
+    """Limits of one agent with a task of its own: replies, tokens (without those from a cache), and seconds (without
+    the time that the user takes to answer)."""
+    agents_tokens: int = Field(default=7_200_000, ge=1)
+    """Tokens that all agents of a turn may take together, those from a cache not counted: as many as all their loops
+    (`pacemaker.limits.agents_ceiling`) take if each loop is as long as that of an agent which uses up its own
+    limits."""
     step_characters: int = Field(default=24_000, ge=0)
     """Characters of files that are quoted to a step of a plan: its own files, and those that the conversation has
     read."""
     task_seconds: float = 600.0
     """Seconds that one background task may take, waiting for the user not counted."""
     offer_lessons: bool = True
-    """The lessons of a completed plan are offered to be kept."""
+    """True if Duckflow offers to keep the lessons of a completed plan."""
     safe_extensions: tuple[str, ...] = SAFE_EXTENSIONS
-    """Kinds of files for which Duckflow offers to make a rule of what the user usually allows."""
+    """Kinds of files for which Duckflow offers to make a rule if the user usually allows their edits."""

@@ -1,4 +1,4 @@
-"""Summaries of messages that left the context, written by the model in the background. Nobody waits for them."""
+"""Summaries of messages that left the context. The model writes them in the background, and nobody waits for them."""
 
 import asyncio
 import logging
@@ -9,12 +9,12 @@ from duckflow.agent.connection import ModelConnection, closable
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
-from duckflow.i18n.language import begins
+from duckflow.i18n.words import begins
 from duckflow.llm.provider import CallDelta, Delta, Finished, Remark, Request, Retrying, Thought
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import clip, estimate
 from duckflow.prompts.compile import Compiler
-from duckflow.state.context import SUMMARY_LENGTH, PastSummary
+from duckflow.state.agent import SUMMARY_LENGTH, PastSummary
 from duckflow.state.data import shorten
 from duckflow.state.message import Message
 
@@ -26,11 +26,11 @@ SHOWN_TOKENS = 2500
 EACH_TOKENS = 250
 LEAST_MESSAGES = 12
 FAILURES = 2
-"""The number of failures in a row after which no more summaries are tried, since the computed digest is good enough."""
+"""After this number of failures in a row no more summaries are tried: the digest that needs no model is good enough."""
 
 
 class Summarizer:
-    """Writes one summary at a time. Messages that are dropped meanwhile wait for the next."""
+    """Writes one summary at a time. Messages that leave the context meanwhile wait for the next summary."""
 
     def __init__(
         self, session: Session, connection: ModelConnection, compiler: Compiler, settings: MemorySettings
@@ -102,7 +102,7 @@ class Summarizer:
 
 
 def _material(messages: Sequence[Message]) -> str:
-    """Returns the messages for the model to sum up, each shortened, within a limit."""
+    """Returns the messages that the model is to sum up, each shortened, as many as fit within a limit."""
     from duckflow.memory.digest import gist
 
     lines: list[str] = []
@@ -118,7 +118,7 @@ def _material(messages: Sequence[Message]) -> str:
 
 
 def _checked(text: str, messages: Sequence[Message], language: str) -> str:
-    """Returns the summary in one line; nothing when it is empty, a refusal, or no shorter than what it stands for."""
+    """Returns the summary in one line; an empty text if it is empty, a refusal, or longer than half of the messages."""
     text = " ".join(text.replace("```", " ").split())
     if not text or text.startswith("{") or begins("memory.refusal", text, language):
         return ""

@@ -1,4 +1,4 @@
-"""Thinking: asks for the next Decision, with a limited number of tries, and takes that Decision in."""
+"""Asks the model for its next Decision, with a limited number of tries, and applies that Decision to the state."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -26,6 +26,7 @@ from duckflow.events.types import (
     StreamReset,
     TextStreamed,
 )
+from duckflow.events.views import ContextPart
 from duckflow.forms.form import Form, LiveWords, ParsedReply, ReplyRoom
 from duckflow.i18n.asking import QuestionStream, one_question
 from duckflow.i18n.template import note
@@ -35,14 +36,11 @@ from duckflow.memory.tokens import history_budget
 from duckflow.pacemaker.detectors import RepeatedText
 from duckflow.pacemaker.settings import DetectorSettings
 from duckflow.prompts.compile import Compiler, Moment
-from duckflow.prompts.layers import Layer
 from duckflow.state.action import RESPOND, Action, Decision, Operation
 from duckflow.state.agent import AgentState
-from duckflow.state.data import shorten
-from duckflow.state.five import StateDelta
+from duckflow.state.data import said, say, shorten
 from duckflow.state.message import Message, PromptMessage
-from duckflow.state.phase import Phase, Review
-from duckflow.state.phrase import said, say
+from duckflow.state.phase import Phase, Review, StateDelta
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.toolbox import talk_operations
 
@@ -71,7 +69,7 @@ class BegunReply:
                 pass
 
     def interrupted(self, language: str) -> str:
-        """Returns the note for the model that the turn was stopped, and how far its words had come."""
+        """Returns the note that tells the model that its turn was stopped, and which of its words the user has seen."""
         seen_text = self._seen.strip()
         return note(language, "interrupted") + (
             f"\n{note(language, 'interrupted_saying', text=seen_text)}" if seen_text else ""
@@ -79,7 +77,7 @@ class BegunReply:
 
 
 class LiveReply:
-    """Shows what is said as it streams in, and cuts a model short that says the same passage over and over."""
+    """Shows the model's words as they stream in, and stops a model that says the same passage over and over."""
 
     def __init__(self, settings: DetectorSettings, live: LiveWords) -> None:
         self._live = live
@@ -96,7 +94,7 @@ class LiveReply:
 
 
 class Thinker:
-    """Asks the model for a Decision; a bad reply goes back with the exact reason."""
+    """Asks the model for a Decision. A reply that cannot be read goes back to the model with the exact reason."""
 
     def __init__(
         self,
@@ -110,8 +108,8 @@ class Thinker:
         streams: bool = True,
         answer_schema: dict[str, Any] | None = None,
     ) -> None:
-        """`streams` means that the reply is shown while it comes; that of an agent in the background is not.
-        `answer_schema` is asked for beside the tools, from models that call tools."""
+        """`streams` means that the reply is shown while it comes; replies of an agent in the background are not shown.
+        `answer_schema` describes the final answer; models that call tools get it beside the tools."""
         self._answer_schema = answer_schema
         self.connection = connection
         self._compiler = compiler
@@ -138,7 +136,7 @@ class Thinker:
             except ToolsRefused:
                 continue
             except PicturesRefused as problem:
-                # A picture that the user has just shown is the matter itself; one that comes up in the work is not.
+                # An answer needs a picture that the user has just shown, but not one that came up in the work.
                 if state.loop == 1 or pictures_unseen:
                     raise
                 pictures_unseen = True
@@ -166,7 +164,7 @@ class Thinker:
         return reading
 
     async def warm(self, state: AgentState) -> None:
-        """Connects before the first message, and lets a model on this machine read the prompt's stable part already."""
+        """Connects the model before the first message, and has a local model read the prompt's stable part already."""
         try:
             model = await self.connection.ready()
             if model.profile.local:
@@ -205,8 +203,8 @@ class Thinker:
     def _live(self, form: Form) -> LiveReply:
         return LiveReply(self._detectors, form.live(self._compiler.operations()))
 
-    async def weighed(self, state: AgentState) -> tuple[Layer, ...]:
-        """Returns the parts of the next request with their tokens."""
+    async def weighed(self, state: AgentState) -> tuple[ContextPart, ...]:
+        """Returns the parts of the next request, each with its number of tokens."""
         model = await self.connection.ready()
         history = self._remembering.shown(self._budget(model.profile))
         return self._compiler.weighed(state, history, Moment(model.form, model.profile))
@@ -229,8 +227,8 @@ TALK_ARGUMENTS = ("text", "question")
 def accept(
     reading: ParsedReply, session: StateOwner, phases: Phases, already_said: Collection[str] = ()
 ) -> ParsedReply:
-    """Takes in a Decision, and returns it as it counts from now on. The model is told what is refused. An answer that
-    was given in this turn already, word for word, is not given again."""
+    """Applies a Decision to the state, and returns it without what is refused, of which the model is told. An answer
+    that was already given in this turn, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)
     checked_delta = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
@@ -251,8 +249,8 @@ def accept(
 
 
 def _polite(decision: Decision, already_said: Collection[str]) -> Decision:
-    """Returns the Decision in the form in which the user gets it: at most one question, choices only if there are at
-    least two, and nothing said twice."""
+    """Returns the Decision in the form in which the user gets it: with at most one question, with choices only if there
+    are two or more, and without repetitions."""
     actions = [_polite_action(action) for action in decision.actions]
     if decision.next_step == "done":
         actions = [
@@ -273,14 +271,14 @@ def _polite_action(action: Action) -> Action:
 
 
 def _real(choices: list[Any]) -> list[Any]:
-    """Returns the choices that differ from each other; nothing if only one is left."""
+    """Returns the choices that differ from each other; an empty list if only one is left."""
     first_of_text = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
     distinct = [choice for choice in choices if first_of_text[str(choice).strip().casefold()] is choice]
     return distinct if len(distinct) > 1 else []
 
 
 class CheckedDelta(NamedTuple):
-    """The accepted part of a change, and the note that tells the model about the rest."""
+    """The part of the model's change that is accepted, and the note that tells the model what is not."""
 
     delta: StateDelta
     goal_refused: str = ""
@@ -288,8 +286,9 @@ class CheckedDelta(NamedTuple):
 
 
 def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
-    """Checks a change of the five items. A goal and constraints may change right after the user has spoken; under an
-    approved plan its goal stands."""
+    """Checks the model's change of the five items (goal, constraints and the rest of `state.five`). Goal and
+    constraints may change only right after the user has spoken. While an approved plan is carried out, its goal
+    stays."""
     accepted, notes, refused_goal = delta, list[str](), ""
     five, plan = state.five, state.plan
     if delta.goal is not None and delta.goal != five.goal:
@@ -306,6 +305,6 @@ def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
         accepted = accepted.model_copy(update={"constraints": None})
         notes.append(note(state.language, "constraints_stay", constraints="; ".join(lost_constraints)))
     if delta.plan_brief is not None and plan is not None and plan.under_way:
-        # The brief follows the plan itself.
+        # While a plan is carried out, its short form is computed from the plan.
         accepted = accepted.model_copy(update={"plan_brief": None})
     return CheckedDelta(accepted, refused_goal, "\n".join(notes))

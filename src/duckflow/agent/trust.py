@@ -14,7 +14,7 @@ from duckflow.events.types import Noticed
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, PROJECT_HOOKS, SKILL_PLACES
 from duckflow.safety.path_names import holds_home, shown
 from duckflow.safety.repository import find_repository, points_back
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Choice, Question
 
 BROUGHT, SERVERS = ".duckflow", ".mcp.json"
@@ -22,8 +22,8 @@ MOST_LOOKED_AT = 1000
 
 
 class FolderTrust:
-    """The trust in one work folder. Answers are kept in the user's own data, by path. A linked worktree inherits trust
-    from a trusted repository that points back to it."""
+    """Remembers whether the user trusts one work folder. Answers are kept in the user's own data, by path. A linked
+    worktree is trusted if a trusted repository points back to it."""
 
     def __init__(self, folder: Path, home: Path, kept_in: Path, contained: bool = False) -> None:
         """`contained` means that the whole machine is for this work: nothing is asked, and what a folder brings stays
@@ -40,7 +40,7 @@ class FolderTrust:
 
     @property
     def must_be_wanted(self) -> bool:
-        """Says whether nothing at all may be done in this folder without a yes."""
+        """Says whether Duckflow must not work in this folder at all unless the user says yes."""
         return self._no_project and not self.contained
 
     @property
@@ -48,7 +48,7 @@ class FolderTrust:
         return holds_home(self._folder, self._home)
 
     def reasons(self) -> tuple[Phrase, ...]:
-        """Returns the reasons to ask; none for an ordinary folder."""
+        """Returns the reasons to ask for trust; none for an ordinary folder."""
         reasons, known_folders = tuple(self._reasons()), self._known()
         if (
             reasons
@@ -86,8 +86,8 @@ class FolderTrust:
             yield from _hooks_in(self._folder)
 
     def _trusted_among(self, known: Sequence[str]) -> bool:
-        """Says whether the folder is trusted: by its own path, by a `.git` of its own (as was kept before), or as a
-        worktree."""
+        """Says whether the known paths make this folder trusted: by its own path, by that of its own `.git` folder (as
+        earlier versions recorded it), or as a worktree of a trusted repository."""
         git_folder = self._folder / ".git"
         if str(self._folder) in known:
             return True
@@ -110,7 +110,7 @@ class FolderTrust:
 
 
 def _hooks_in(folder: Path) -> Iterator[Phrase]:
-    """Yields every hook, so that a user who trusts the folder has seen what will run."""
+    """Yields a line about every hook of the folder, so that a user who trusts the folder has seen what will run."""
     from duckflow.extensions.hook_files import find_hooks
     from duckflow.extensions.places import HookSettings
 
@@ -139,7 +139,7 @@ def _programs_in(folder: Path) -> Iterator[str]:
 
 
 class Admission:
-    """Asks for trust when the first turn begins: looking at the folder takes time that the start does not have."""
+    """Asks for the user's trust when the first turn begins: looking at the folder would slow down the start."""
 
     def __init__(
         self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool, by_client: bool = False
@@ -159,12 +159,12 @@ class Admission:
         """True if programs that the folder brings may run, as far as mode and sandbox allow it."""
 
     async def admit(self) -> bool:
-        """Says whether anything may be done here at all."""
+        """Says whether Duckflow may work in this folder at all."""
         async with self._asking:
             return self.decided or await self._decide()
 
     async def look_again(self) -> None:
-        """Asks again if need be, because the folder may have changed. A user who has said no is not asked again."""
+        """Asks the user again if the folder now gives a reason to. A user who has said no is not asked again."""
         if not (self.trusted or self._refused):
             self.decided = False
         await self.admit()

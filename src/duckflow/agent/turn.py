@@ -1,4 +1,4 @@
-"""One turn: beat, think, act, until control goes back to the user."""
+"""One turn: the Pacemaker checks, the model thinks, its actions run, again and again until the user has the word."""
 
 import asyncio
 import logging
@@ -14,18 +14,16 @@ from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policies, Pol
 from duckflow.agent.session import StateOwner
 from duckflow.agent.thinker import BegunReply, Thinker, accept
 from duckflow.agent.turn_pacemaker import TurnPacemaker
-from duckflow.errors import DuckflowError
+from duckflow.errors import DuckflowError, Outcome
 from duckflow.events.types import LoopBegan, MessageAdded, Noticed, TurnBegan, TurnEnded
-from duckflow.events.views import Attachment
+from duckflow.events.views import Attachment, ContextPart
 from duckflow.forms.form import ParsedReply
 from duckflow.i18n.asking import offers_more
 from duckflow.i18n.template import notes
-from duckflow.outcome import Outcome
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
-from duckflow.prompts.layers import Layer
 from duckflow.state.action import DUCK_CALL, EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
+from duckflow.state.data import Phrase, said, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, said, say
 
 RECOVERIES = 3
 ASKS_NOBODY = 4
@@ -36,8 +34,8 @@ Begin = Callable[[], Awaitable[str | Ending | None]]
 
 
 class Turn:
-    """The loop of one turn. It reads like its description: beat, think, act, end? Every special situation is handled by
-    a policy."""
+    """Runs the loop of one turn: ask the Pacemaker, think, act, look whether the turn ends. A policy handles every
+    special situation."""
 
     def __init__(
         self,
@@ -72,11 +70,11 @@ class Turn:
         wish: str | None = None,
         waited: bool = False,
     ) -> Outcome:
-        """Runs a turn. Every way out ends with TurnEnded, so the conversation can always go on. If the user has done
+        """Runs a turn. Every way out emits TurnEnded, so the conversation can always go on. If the user has done
         something instead of saying it, there is no text, and `begin` carries out what they did; it returns the first
         note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
-        since. `wish` is the user's own words in the text, if they are not all of it. `waited`: they were typed while
-        another turn ran."""
+        since. `wish` is the part of the text that the user wrote, if that is not all. `waited` means that it was typed
+        during another turn."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
@@ -106,8 +104,8 @@ class Turn:
         self._session.emit(TurnEnded(turn=number, outcome=ending.outcome, why=ending.why, waits=ending.waits))
         return ending.outcome
 
-    async def weighed(self) -> tuple[Layer, ...]:
-        """Returns the parts of the next request with their tokens."""
+    async def weighed(self) -> tuple[ContextPart, ...]:
+        """Returns the parts of the next request, each with its number of tokens."""
         return await self._thinker.weighed(self._session.state)
 
     async def _open(self, turn: TurnSoFar, begin: Begin | None) -> Ending:
@@ -161,8 +159,8 @@ class Turn:
         return ending
 
     async def _hear(self, turn: TurnSoFar) -> None:
-        """Takes in what the user has said meanwhile. It goes into the next request, and counts as what they want
-        now."""
+        """Adds what the user has said meanwhile to the conversation. These words go into the next request, and count as
+        the user's request from now on."""
         if words := turn.meanwhile():
             if why := await self._objection(words):
                 self._session.emit(Noticed(what=why))
@@ -173,8 +171,8 @@ class Turn:
                 await policy.heard(words)
 
     async def _objection(self, message: str) -> Phrase | None:
-        """Returns why a message may not be taken up, if so. It is then neither in the conversation nor in the
-        journal."""
+        """Returns the reason why a message may not be answered, if there is one. Such a message goes neither into the
+        conversation nor into the journal."""
         for policy in self._at_work:
             if why := await policy.objection(message):
                 return why
@@ -184,7 +182,9 @@ class Turn:
         self._session.emit(MessageAdded(message=message))
 
     async def _beat(self, note: str) -> str | Ending:
-        """Asks the Pacemaker before a loop. If it makes a Duck Call or a new plan, that replaces the note."""
+        """Asks the Pacemaker before a loop. Returns the note for the model, with the Pacemaker's advice after it,
+        because the note may be about what the user has just said. The answer to a Duck Call is newer, and replaces the
+        note."""
         if self._recoveries > RECOVERIES:
             self._recoveries = 0
             answer = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
@@ -196,14 +196,15 @@ class Turn:
                 return await self._ask(call)
             case Replan() as advice:
                 self._phases.plan_anew(advice.reason)
-                return self._notes(advice.for_model)
+                return _joined(note, self._notes(advice.for_model))
             case Hint() as advice:
                 return _joined(note, self._notes(advice.for_model))
             case None:
                 return note
 
     async def _ask(self, call: DuckCall) -> str | Ending:
-        """Puts the Duck Call to the user, and does what was chosen."""
+        """Asks the user the Duck Call's question, and carries out the choice. Returns a note for the model, or the
+        ending."""
         resolution = await self._pacing.put(call)
         return self._duck.carry_out(call, resolution) or self._notes(resolution.pinned)
 
@@ -225,7 +226,8 @@ class Turn:
         return accept(reading, self._session, self._phases, turn.said())
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
-        """Decides how to go on: by what stopped the actions, then by the policies, then by the Decision itself."""
+        """Decides whether the turn goes on: by what stopped the actions, then by policies, then by the Decision
+        itself."""
         if ending := self._stopped(turn):
             return ending
         turn.ending, turn.doubt = _wanted_ending(turn), ""
@@ -237,7 +239,7 @@ class Turn:
         return turn.ending or _note(turn)
 
     def _stopped(self, turn: TurnSoFar) -> Ending | None:
-        """Returns the ending after a question or a refusal. After an error the turn goes on with planning."""
+        """Returns the ending after a question or a plain no; None after an error, or a no with a reason."""
         dispatched = turn.last.done
         match dispatched.stop:
             case "refused":
@@ -275,7 +277,7 @@ class Turn:
 
 
 def _held_before(turn: TurnSoFar) -> bool:
-    """Says whether calls were held back before in this turn, and no call that changes something has run since."""
+    """Says whether calls were already held back in this turn, and no call that changes something has run since then."""
     for loop in reversed(turn.loops[:-1]):
         if loop.done.stop == "held":
             return True
@@ -305,7 +307,7 @@ def _joined(*notes: str | None) -> str:
 
 
 def _wanted_ending(turn: TurnSoFar) -> Ending | None:
-    """Returns how the Decision itself wants the turn to end, or nothing when it goes on."""
+    """Returns the ending that the Decision itself asks for; None if the turn goes on."""
     decision, dispatched = turn.last.decision, turn.last.done
     previous = turn.loops[-2] if len(turn.loops) > 1 else None
     answered = (

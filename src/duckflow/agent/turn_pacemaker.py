@@ -1,4 +1,5 @@
-"""Connects the Pacemaker with the turn: feeds it, asks it before every loop, and puts its question to the user."""
+"""Connects the Pacemaker with the turn: reports results, asks it before every loop, and puts its question to the
+user."""
 
 import logging
 from collections.abc import Callable
@@ -15,13 +16,13 @@ from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.signatures import decided_nothing, step_of, user_spoke
 from duckflow.pacemaker.vitals import Health, Signal
 from duckflow.state.action import Evidence, TaskProfile, evidence_of
-from duckflow.state.phrase import REFUSED, WISHED, Phrase, say
+from duckflow.state.data import REFUSED, WISHED, Phrase, say
 
 log = logging.getLogger("duckflow.pacemaker")
 
 
 def intervention(verdict: Verdict) -> Intervened | None:
-    """Returns the event for an intervention of the Pacemaker that asks nothing, if there was one."""
+    """Returns the event for an intervention of the Pacemaker that asks nothing; None if it did not intervene."""
     match verdict:
         case Hint():
             return Intervened(how="hint", severity=verdict.severity, what=verdict.why)
@@ -42,7 +43,7 @@ class TurnPacemaker:
         other_model: bool = False,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`busy` says whether a command runs in the background, so that looking again means waiting."""
+        """`busy` says whether a command runs in the background: looking at it again is then waiting, not repetition."""
         self._session = session
         self._pacemaker = pacemaker
         self._ask = ask
@@ -59,7 +60,7 @@ class TurnPacemaker:
         session.subscribe(self._hear, StepChanged, ContextPruned, ReplyRejected)
 
     def begin(self, text: str) -> None:
-        """Starts afresh when the user has spoken, and guesses what kind of task this is."""
+        """Starts afresh when the user has spoken, and guesses from the text what kind of task this is."""
         state = self._session.state
         plan = state.plan.model_dump_json() if state.plan and state.plan.under_way else ""
         self._pacemaker.observe(user_spoke(text, f"{state.five.goal}\n{plan}", state.language))
@@ -69,7 +70,7 @@ class TurnPacemaker:
         self._failed.clear()
 
     def beat(self) -> Verdict:
-        """Returns the verdict before the next loop. The state and the screen learn the vitals."""
+        """Asks for the Pacemaker's verdict before the next loop, and reports the vitals to the state and the screen."""
         state = self._session.state
         verdict = self._pacemaker.beat(self._view())
         if state.loop == 0:
@@ -92,14 +93,14 @@ class TurnPacemaker:
 
     @property
     def kind_of_work(self) -> TaskProfile:
-        """Returns the kind of work, as the model says or as the actions tell. Few files do not mean small work while a
-        plan is carried out."""
+        """Returns the kind of work that the model has stated, or that its actions suggest. While a plan is carried out,
+        a small number of files does not mean small work."""
         plan, work = self._session.state.plan, self._work.profile
         plan_under_way = work in (TaskProfile.GENERAL_CHAT, TaskProfile.FILE_OPERATION) and plan and plan.under_way
         return self._declared or (TaskProfile.MULTI_STEP_TASK if plan_under_way else work)
 
     def limit(self) -> int:
-        """Returns the loops that this turn may take, counted from its beginning."""
+        """Returns the number of loops that this turn may take in all."""
         return self._session.state.loop + self._pacemaker.loops_left
 
     def saw(self, reading: ParsedReply, done: Dispatched) -> bool:
@@ -133,7 +134,8 @@ class TurnPacemaker:
         return self._pacemaker.too_many_errors(times, self._other_model)
 
     async def put(self, call: DuckCall) -> Resolution:
-        """Puts the Duck Call to the user. Vitals recover with the answer, and the loops count afresh."""
+        """Asks the user the Duck Call's question. With the answer the vitals recover, and loops are counted from 0
+        again."""
         answer = await self._ask(call.question())
         resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
         log.info("[DUCK_PACEMAKER] answered %s effect=%s", answer.choice, resolution.effect)
@@ -149,7 +151,7 @@ class TurnPacemaker:
         return self._pacemaker.health()
 
     def why(self) -> tuple[Phrase, ...]:
-        """Returns the same limit as `/status`, and how it comes about."""
+        """Returns lines that show the current limit of loops, the same as in `/status`, and the reasons for it."""
         state, own_limit, reasons = self._session.state, self._pacemaker.limit, self._pacemaker.why()
         count_lines = (
             (say("limit.counted", own=own_limit.value),) if own_limit and own_limit.value != state.limit else ()
@@ -159,8 +161,8 @@ class TurnPacemaker:
         )
 
     def _checked(self, evidence: Evidence) -> None:
-        """Counts a failing kind of check as bad news once a turn: while somebody mends or searches, runs fail, and each
-        one tells something. A linter that finds something has only done its work."""
+        """Reports a failed check to the Pacemaker only once a turn for each kind of check: failing runs are normal
+        while an error is searched for and mended. A linter that finds something has only done its work."""
         kind = evidence.check.kind if evidence.check else ""
         if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)
@@ -169,10 +171,10 @@ class TurnPacemaker:
             self._failed.add(kind)
 
     def _hear(self, event: Event) -> None:
-        """Takes in events that move the vitals wherever they happen: a completed step, a context that was too full."""
+        """Follows events that change the vitals wherever they happen: a completed step, a context that was too full."""
         match event:
             case StepChanged(status="completed") if event.step_id not in self._completed:
-                # Counted once: a step that is opened and completed again and again is no progress.
+                # A step counts once: opening and completing it again and again is no progress.
                 self._completed.add(event.step_id)
                 self._pacemaker.notice(Signal.DONE)
             case ReplyRejected():

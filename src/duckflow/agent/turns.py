@@ -1,27 +1,27 @@
-"""Runs one turn at a time. A message that comes meanwhile is heard before the turn's next call of the model, or after
-it."""
+"""Runs one turn at a time. A message that comes during a turn is given to the model with that turn's next call, or
+waits until the turn has ended."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, NamedTuple
 
 from duckflow.agent.turn import Begin, Turn
+from duckflow.errors import Outcome
 from duckflow.events.views import Attachment, Unheard
-from duckflow.outcome import Outcome
 
 
 class WaitingMessage(NamedTuple):
-    """A message, and the future of whoever waits for the end of its turn. `later` means after the end of the running
-    turn."""
+    """A message, and the future that its sender waits for. `later` means that the message waits for the end of the
+    running turn."""
 
     text: str
     attachments: tuple[Attachment, ...]
     ended: asyncio.Future[Outcome]
     later: bool
     wish: str
-    """The user's own words in the text: all of it, unless a custom command has written the rest."""
+    """The part of the text that the user wrote: all of it, unless a custom command has added the rest."""
     waited: bool
-    """It was said while another turn ran."""
+    """True if the message came while another turn ran."""
 
 
 class Turns:
@@ -34,15 +34,15 @@ class Turns:
         before: Callable[[], None],
         moved: Callable[[], None],
     ) -> None:
-        """`admit` is asked before each turn whether anything may be done here, then `before` is called. `moved` is
-        called when a turn has begun or ended, or what waits has changed."""
+        """`admit` says before each turn whether Duckflow may work in this folder; then `before` is called. `moved` is
+        called when a turn has begun or ended, or the waiting messages have changed."""
         self.turn = turn
         self.admit = admit
         self._before = before
         self._moved = moved
         self._waiting: list[WaitingMessage] = []
         self._unadmitted = ""
-        """The text of the next turn, while the user is asked whether anything may be done here."""
+        """The text of the next turn, kept while the user is asked whether Duckflow may work in this folder."""
         self._deeds: list[tuple[Begin, asyncio.Future[Outcome]]] = []
         self._running: asyncio.Task[Outcome] | None = None
         self._waiters: list[asyncio.Future[Outcome]] = []
@@ -59,8 +59,9 @@ class Turns:
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
     ) -> asyncio.Future[Outcome]:
-        """Starts a turn, or steers the running one. Returns how the turn ends that hears the message. With `later`,
-        with an attachment, or if a custom command has written it, it waits for a turn of its own."""
+        """Starts a turn, or gives the message to the running one. Returns how the turn that takes the message ends.
+        With `later`, with an attachment, or if a custom command has written it, the message waits for a turn of its
+        own."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
         wish = text if wish is None else wish
@@ -71,7 +72,7 @@ class Turns:
         return outcome
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
-        """Begins a turn with a deed of the user instead of a message."""
+        """Begins a turn with something that the user has done, instead of with a message."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._deeds.append((deed, outcome))
         if not self.runs:
@@ -91,7 +92,7 @@ class Turns:
         return unheard_text
 
     async def rest(self, seconds: float) -> None:
-        """Waits until the running turn has ended, but not longer than this."""
+        """Waits until the running turn has ended, but not longer than this many seconds."""
         if self._running:
             await asyncio.wait([self._running], timeout=seconds)
 
@@ -109,7 +110,8 @@ class Turns:
         self._start(text, work, [message.ended for message in messages])
 
     def _said_meanwhile(self) -> str:
-        """Returns what the running turn should hear now. Whoever has said it waits for its end."""
+        """Returns the waiting messages that go to the running turn now. Their senders then wait for the end of that
+        turn."""
         messages = [message for message in self._waiting if not message.later]
         self._waiting = [message for message in self._waiting if message.later]
         self._waiters += [message.ended for message in messages]

@@ -13,32 +13,30 @@ from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.events.talking import HunkMoved
 from duckflow.events.types import MessageAdded, Noticed, TurnUndone
-from duckflow.events.views import PlannedUndo
+from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
 from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor, hunks_of, with_hunk
-from duckflow.state.data import shorten
+from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 
 if TYPE_CHECKING:
     from duckflow.safety.undo.ledger import Change
-    from duckflow.safety.undo.preview import Outcome, UndoPreview
     from duckflow.safety.undo.undo import FileVersions, Undo
 
 
 NAMED = 40
-"""The largest number of files of an undo that the model is told of."""
+"""The model is told of at most this many files of an undo."""
 LABEL = 50
-"""The number of letters of a message that show people which turn is meant."""
+"""The number of letters of the user's message that is shown to say which turn is meant."""
 MOST_NAMED = 1000
-"""The largest number of files changed by a command that a record names."""
+"""A record names at most this many files that one command has changed."""
 
 
 class UndoKeeper:
-    """Records every change so that it can be undone. The undo behind it is created with the first change, or the first
-    wish to undo."""
+    """Records every change so that it can be undone. The undo store behind it is created with the first change, or when
+    the user first wants to undo."""
 
     def __init__(self, session: Session, make: "Callable[[], Undo]") -> None:
         self._session = session
@@ -46,9 +44,9 @@ class UndoKeeper:
         self._made: Undo | None = None
 
     def around(self, ready: Ready, actor: Actor, hooked: bool = False) -> AbstractAsyncContextManager[list[str]]:
-        """Surrounds an action of `actor`. The list holds the files that a command changed, once it has ended; a tool
-        that changes files reports them itself. `hooked` means that programs of a hook run after the tool, so they count
-        as a command."""
+        """Returns a context manager to run an action of `actor` in. It yields a list, which holds the files that a
+        command has changed once the command has ended; other tools report their changed files themselves. `hooked`
+        means that hooks run programs after the tool, so that it is treated like a command."""
         tool, args = ready.tool, ready.args
         if tool.reads_only(args):
             return nullcontext([])
@@ -58,12 +56,12 @@ class UndoKeeper:
         return self._around_change(self._author(actor), paths, hooked)
 
     def scope_of(self, actor: Actor) -> UndoScope:
-        """Returns the work that an actor's changes belong to: the turn, or the whole job."""
+        """Returns the scope of an actor's changes: the turn, or the whole job."""
         return self._author(actor).whole
 
     def _author(self, actor: Actor) -> WorkAuthor:
-        """Returns the author of an actor's changes: a job and its step, or the turn. An agent that the conversation has
-        handed a task to works for the turn."""
+        """Returns the author under which an actor's changes are recorded: a job and its step, or the turn. An agent to
+        which the conversation has given a task works for the turn."""
         state = self._session.state
         return WorkAuthor(state.turn, *((actor.job_id, actor.step_id) if actor.job_id in state.jobs else ()))
 
@@ -71,8 +69,8 @@ class UndoKeeper:
     async def _around_command(
         self, author: WorkAuthor, command: str, goes_on: bool = False
     ) -> AsyncGenerator[list[str]]:
-        """Surrounds a command. If the command wrote a file that makes programs run later, the user is told afterwards,
-        since nobody could ask before."""
+        """Runs a command inside of this context to record its changes. If the command wrote a file that makes programs
+        run later, the user is told afterwards, since nobody could ask before."""
         changes: list[Change] = []
         paths: list[str] = []
         try:
@@ -96,8 +94,8 @@ class UndoKeeper:
 
     @asynccontextmanager
     async def watch(self, command: str) -> AsyncGenerator[list[str]]:
-        """Surrounds a command of the user's own. Its changes are reported, but belong to nobody's work. The command
-        runs even if its changes cannot be recorded."""
+        """Records the changes of a command that the user typed, which runs inside of this context. They are reported,
+        but belong to no turn and no job. The command runs even if its changes cannot be recorded."""
         from duckflow.safety.commands.judge import judge_command
         from duckflow.safety.commands.paths import CommandFacts
 
@@ -116,19 +114,19 @@ class UndoKeeper:
         return [author for author in await self._undo().authors() if author.job not in running]
 
     async def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
-        """Returns the files at these paths, or in the whole folder, that could not be brought back; nothing where none
+        """Returns the files at these paths, or in the whole folder, that could not be brought back; None if no file
         could be."""
         try:
             return await self._undo().unkept(paths)
         except DuckflowError:
             return None
 
-    async def diff(self, scope: UndoScope = LATEST) -> "UndoPreview":
+    async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo:
         preview = await self._undo().diff(scope)
         return replace(preview, name=self._name(preview.authors, scope))
 
     async def versions(self, scope: UndoScope) -> "list[FileVersions]":
-        """Returns the files that some work has changed, before it and after it."""
+        """Returns the files that some work has changed, each as it was before the work and as it was after it."""
         return await self._undo().versions(scope)
 
     async def changes(self, scope: UndoScope) -> "list[FileVersions]":
@@ -138,14 +136,14 @@ class UndoKeeper:
         except DuckflowError:
             return []
 
-    async def preview(self, back: bool, scope: UndoScope = LATEST) -> "UndoPreview":
+    async def preview(self, back: bool, scope: UndoScope = LATEST) -> PlannedUndo:
         preview = await self._undo().preview(back, self._allowed(scope))
         return replace(preview, name=self._name(preview.authors, scope), wish=self._wish(preview.turn))
 
-    async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> "Outcome":
-        """Takes work back (the latest, if the scope names none), or does the latest undo's work again. Files stay as
-        they are if someone else changed the same lines since. With `only_own` they also stay if someone else may have
-        changed them while a command ran."""
+    async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
+        """Takes work back (the latest if the scope names none); or, with `back` false, does the work of the latest undo
+        again. Files stay as they are if someone else changed the same lines since; with `only_own` also if someone else
+        may have changed them while a command ran."""
         outcome = await self._undo().restore(back, only_own, self._allowed(scope))
         outcome = replace(outcome, name=self._name(outcome.authors, scope))
         files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
@@ -178,7 +176,7 @@ class UndoKeeper:
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=state.turn)))
 
     def tell_left(self, preview: PlannedUndo) -> None:
-        """Tells the model which undo the user was asked about and did not want."""
+        """Tells the model that the user was asked about this undo and did not want it."""
         state, files = self._session.state, ", ".join(impact.path for impact in preview.impacts[:NAMED])
         work = f"'{preview.name}'" if preview.name else f"turn {preview.turn}"
         for_model = note(state.language, "undo_asked", work=work, files=files)
@@ -188,14 +186,14 @@ class UndoKeeper:
         return frozenset(job.job_id for job in self._session.state.live_jobs() if job.status == "running")
 
     def _allowed(self, scope: UndoScope) -> UndoScope:
-        """Returns the scope without jobs that still run: they would write again what is taken back."""
+        """Returns the scope without the jobs that are still running: they would write again what is taken back."""
         running = self._running()
         if scope.job in running:
             raise DuckflowError("undo.job_runs", name=self._session.state.jobs[scope.job].name)
         return scope._replace(without=running)
 
     def _name(self, authors: Sequence[WorkAuthor], scope: UndoScope) -> str:
-        """Returns the name of the job or step whose work it is, or the names of all of them. A single turn has none."""
+        """Returns the name of the step, or those of all jobs and turns that did the work. A single turn has no name."""
         state, works = self._session.state, dict.fromkeys(author.whole for author in authors)
         jobs = [state.jobs[work.job] for work in works if work.job in state.jobs]
         plan = state.plans.get(jobs[0].plan_id) if len(jobs) == 1 else None
@@ -204,7 +202,7 @@ class UndoKeeper:
         return step.name if step else "”, “".join([*turns, *(job.name for job in jobs)])
 
     def _wish(self, turn: int) -> str:
-        """Returns the beginning of the message that the turn answered."""
+        """Returns the beginning of the user's message with which the turn began."""
         texts = (
             message.text for message in self._session.state.messages if message.role == "user" and message.turn == turn
         )

@@ -1,5 +1,5 @@
-"""A workspace of several folders. Files in an added folder are named by their whole path, and none moves between
-folders."""
+"""A workspace of several folders. Files in an added folder are named by their whole path, and no file can be moved from
+one folder to another."""
 
 from collections.abc import Sequence
 from pathlib import Path

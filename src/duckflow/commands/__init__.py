@@ -1,1 +1,1 @@
-"""Slash commands, one small file for each group. `table` knows them all."""
+"""Slash commands, one small file for each group of them. The module `table` collects all groups."""

@@ -1,4 +1,4 @@
-"""The record: for every action the Gate it passed, the answer, and the result."""
+"""The audit: every action with the question that was asked before it, the user's answer, and the result."""
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
 from duckflow.safety.secrets import redacted
 from duckflow.state.action import Action
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Answer, Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, PlanItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import items_of
@@ -22,7 +22,8 @@ NAMED_ANSWERS = frozenset(("yes", "no", "session", "always", "edit", "all"))
 
 @dataclass(slots=True)
 class AuditEntry:
-    """One action, from the question to the evidence; or the yes to a plan. `gate` is empty when none was needed."""
+    """One action from the question about it to the evidence of its result; or the user's yes to a plan. `gate` is empty
+    if no question was needed."""
 
     at: float
     operation: str
@@ -38,9 +39,9 @@ class AuditEntry:
     """The name of the argument that says what the action is about."""
     why_told: Phrase | None = None
     answer_told: Phrase | None = None
-    """The reason and the answer for people, if `why` and `answer` are words of the program's own."""
+    """The reason and the answer as phrases for people. They are set if the program itself wrote `why` and `answer`."""
     answer_text: str = ""
-    """The words that came with the answer."""
+    """The user's words that came with the answer."""
 
     @property
     def about(self) -> str:
@@ -56,8 +57,8 @@ class AuditEntry:
 
 
 def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
-    """Returns the record in the order in which things were begun or asked for. An action without an end was cut off;
-    one that was asked for and has no answer was not done."""
+    """Returns the entries in the order in which actions were begun or asked for. An action without an end was cut off.
+    An action that was asked for and has no answer was not done."""
     entries: list[AuditEntry] = []
     message, approved_ids = "", set[str]()
     for item in items_of(record):
@@ -140,22 +141,22 @@ def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
         time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
         subject, outcome = entry.about, words.phrase(entry.told) if entry.told else ""
         lines.append(f"{MARKS[entry.ok]} {time_text}  {entry.operation} {' '.join(subject.split())}")
-        # The reason of an answer may only repeat its beginning.
+        # The reason of an answer may only repeat how the answer begins.
         reason = "" if outcome.startswith(entry.why.rstrip("…")) else entry.why
         reason = words.phrase(entry.why_told) if entry.why_told else reason
         reason = words("audit.typed") if entry.operation.startswith("user.") else reason
         unanswered_note = words("audit.unanswered") if entry.gate and entry.ok is None else ""
-        parts = {
+        line_values = {
             "audit.why": reason,
             "audit.answer": entry.answer_line(words) or unanswered_note,
             "audit.came": outcome,
             "audit.changed": name_first(entry.changed),
         }
-        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in parts.items() if text]
+        lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in line_values.items() if text]
     return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]
 
 
 def name_first(paths: Sequence[str]) -> str:
-    """Returns the first few paths, and the number of the others."""
+    """Returns the first few paths, and the number of further ones."""
     more_note = [f"… +{len(paths) - MOST_NAMED}"] if len(paths) > MOST_NAMED else []
     return ", ".join([*map(shown, paths[:MOST_NAMED]), *more_note])

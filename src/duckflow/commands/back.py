@@ -5,9 +5,8 @@ from duckflow.commands.undo import warnings
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import Words
 from duckflow.state.changes import UndoScope
-from duckflow.state.data import shorten
+from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.state.question import Choice, Question
 
 OFFERED = 9
@@ -23,7 +22,7 @@ async def back(context: CommandContext, _: str) -> str:
         return words("back.nothing")
     offered_messages = {str(message.turn): message for message in reversed(messages)}
     labels = [
-        Choice(key=key, label=say("back.message", text=_line(message.text)))
+        Choice(key=key, label=say("back.message", text=shorten(message.text, LABEL)))
         for key, message in offered_messages.items()
     ]
     stay_choice = Choice(key="no", label=say("back.stay"))
@@ -33,10 +32,6 @@ async def back(context: CommandContext, _: str) -> str:
     way_choices = tuple(Choice(key=key, label=say(f"back.{key}")) for key in ("both", "talk", "files", "stay"))
     answer = await context.ask(Question(kind="choice", title=say("back.what"), choices=way_choices))
     return await _go(context, offered_messages[message_answer.choice], answer.choice, words)
-
-
-def _line(text: str) -> str:
-    return shorten(" ".join(text.split()), LABEL)
 
 
 async def _go(context: CommandContext, message: Message, what: str, words: Words) -> str:
@@ -50,7 +45,7 @@ async def _go(context: CommandContext, message: Message, what: str, words: Words
 
 
 async def _restore_files(context: CommandContext, turn: int) -> list[str]:
-    """Takes back all work since that turn in one go. Changes that may be somebody else's stay as they are, and are
+    """Takes back all work since that turn at once. Changes that somebody else may have made stay as they are, and are
     named."""
     undo, words = context.conversation.undo, context.words
     try:

@@ -1,4 +1,4 @@
-"""A slash command, and what it is given."""
+"""A slash command, and the context that it gets."""
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from duckflow.events.views import ContextPart
 from duckflow.i18n.words import Words, grouped
 from duckflow.llm.endpoints import SERVERS
 from duckflow.state.agent import AgentState
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Usage
-from duckflow.state.phrase import Phrase, say
 
 FREE_OF_CHARGE = frozenset({"local", "scripted", *SERVERS})
 
@@ -32,7 +32,7 @@ def cost_lines(state: AgentState, budget_usd: float, words: Words) -> list[str]:
 
 
 def model_cost(model: str, usage: Usage, words: Words) -> str:
-    """Returns the figures of one model. If nothing was charged, it says whether the model is free or its price
+    """Returns the figures of one model. If nothing was charged, the text says whether the model is free or its price
     unknown."""
     figures = _figures(usage, words)
     if usage.cost_usd > 0:
@@ -54,7 +54,8 @@ def _figures(usage: Usage, words: Words) -> str:
 
 
 def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
-    """Returns one line for each layer, with its tokens and its budget, and their sum."""
+    """Returns one line for each layer (a part of the prompt), with its tokens and its budget, and a line with the
+    sum."""
     lines: list[str] = []
     total = 0
     for layer in layers:
@@ -66,7 +67,7 @@ def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """The conversation, the words, and a way to ask back."""
+    """The context of a command: the conversation, the words of the user's language, and a way to ask the user."""
 
     conversation: InnerConversation
     words: Words
@@ -95,12 +96,12 @@ Group = tuple[Command, ...]
 
 
 class CommandSource(Protocol):
-    """Commands that come and go while the program runs. The program's own commands take precedence over them."""
+    """Commands that come and go while the program runs. Built-in commands take precedence over them."""
 
     def commands(self) -> Iterable[Command]:
-        """Returns the commands known now. It is called at every key, so it does not search."""
+        """Returns the commands known now. This method is called at every key, so it does not search."""
         ...
 
     async def look(self) -> None:
-        """Searches for all commands before one is run, and asks the user where that needs a yes."""
+        """Searches for commands anew before one is run. If the search needs the user's yes, the user is asked."""
         ...

@@ -1,7 +1,6 @@
-"""`/commit` makes a message from the record and its proof. After a yes the user's own git commits, including its
-hooks."""
+"""`/commit` makes a message from the record and its proof. After the user's yes, git commits as if the user had typed
+the command, with all hooks."""
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
@@ -9,26 +8,32 @@ from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
-from duckflow.i18n.answer_words import may_be_goal
+from duckflow.i18n.answer_words import begins_as_answer
 from duckflow.i18n.answers import read_whole
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
+from duckflow.safety.git_programs import programs_of, stamp_of
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
+from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import Answer, Choice, Question
 
-SUBJECT, LISTED = 72, 20
+SUBJECT, LISTED, LONGEST_CHECK = 72, 20, 120
+LEAST_SUBJECT = 12
+"""The fewest characters of a message that may become the subject: a shorter message ("go on then") says nothing of the
+work."""
 QUOTED = r"[“\"「『]([^”\"」』]+)[”\"」』]"
 AFTER_COLON = r"[:：]\s+(\S.*)|：(\S.*)"
 LITERAL = ":(literal)"
-"""A prefix for file names: a name could look like a pattern of git, which would match files that nobody was shown."""
+"""A prefix that makes git take a file's name literally. Without it a name could act as a pattern and match files that
+nobody was shown."""
 
 
 async def commit(context: CommandContext, own_subject: str) -> str:
-    """Commits what the session has changed and git has not. `own_subject` is the subject, if the user gives one."""
+    """Commits the files that the session has changed and git has not yet committed. `own_subject` is the subject, if
+    the user gives one."""
     words, state = context.words, context.conversation.state
     if state.turn_open:
         return words("undo.busy")
@@ -36,95 +41,116 @@ async def commit(context: CommandContext, own_subject: str) -> str:
     if not paths:
         raise UsageError("commit.nothing")
     message = commit_message(state, paths, own_subject or await _asked_for(context), words)
-    programs = _programs(Path(state.folder))
+    stamps = _programs(Path(state.folder))
+    programs = [*stamps]
     answer = await context.ask(_question(message, paths, programs))
     while answer.choice == "edit" and answer.text:
         if subject := _own_subject(answer.text, words.language):
             message = commit_message(state, paths, subject, words)
-        agreed = subject and read_whole(answer.text, words.language).agreed
+        is_agreed = subject and read_whole(answer.text, words.language).agreed
         hint = () if subject else (say("commit.how"),)
-        answer = Answer(choice="yes") if agreed else await context.ask(_question(message, paths, programs, hint))
+        answer = Answer(choice="yes") if is_agreed else await context.ask(_question(message, paths, programs, hint))
     if answer.choice == "edit":
-        edited = await context.ask(Question(kind="edit", title=say("commit.title"), text=message, for_person=True))
-        message = edited.text.strip()
+        edited_answer = await context.ask(
+            Question(kind="edit", title=say("commit.title"), text=message, for_person=True)
+        )
+        message = edited_answer.text.strip()
     elif answer.choice != "yes":
         return words("commit.left")
     if not message:
         return words("commit.left")
-    files = shlex.join(f"{LITERAL}{path}" for path in paths)
-    # The repository's hooks run, as if the user had typed the command: it is the user's own act now.
-    command = f"git add -- {files} && git commit -m {shlex.quote(message)} -- {files}"
-    code = await context.conversation.run_own(command)
+    if _programs(Path(state.folder)) != stamps:
+        raise UsageError("commit.programs_changed")
+    named, new = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
+    # The repository's hooks run, as if the user had typed the command: the yes makes the commit the user's own act.
+    announced = f"git add --intent-to-add -- {new} && " if new else ""
+    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {named}")
+    if code and new:
+        await context.conversation.run_own(f"git reset -q -- {new}")
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
 
 
 def _own_subject(text: str, language: str) -> str:
-    """Returns the subject in the user's words: the part that they quote or say after a colon, or everything if it is no
-    answer."""
-    named = re.search(QUOTED, text) or re.search(AFTER_COLON, text)
-    if named:
-        return next(filter(None, named.groups())).strip()
-    read = read_whole(text, language)
-    return "" if read.agreed or read.asks or read.verdict != "other" else text.strip()
+    """Returns the subject in the user's words: the part in quotes or after a colon; otherwise all words, unless they
+    only answer the question."""
+    subject_match = re.search(QUOTED, text) or re.search(AFTER_COLON, text)
+    if subject_match:
+        return next(filter(None, subject_match.groups())).strip()
+    meaning = read_whole(text, language)
+    return "" if meaning.agreed or meaning.asks or meaning.verdict != "other" else text.strip()
 
 
 async def _asked_for(context: CommandContext) -> str:
-    """Returns the latest message that asked for changes and got some."""
+    """Returns the first sentence of the latest message that led to changes."""
     state = context.conversation.state
     turns = {author.turn for author in await context.conversation.undo.authors()}
-    asked = (
+    request_messages = (
         message
         for message in reversed(state.messages)
         if message.role == "user" and message.turn in turns and not message.job
     )
-    return next((message.text for message in asked if may_be_goal(message.text, state.language)), "")
+    texts = (message.text for message in request_messages if not begins_as_answer(message.text, state.language))
+    return next((_first_sentence(text) for text in texts if len(text.strip()) >= LEAST_SUBJECT), "")
+
+
+def _first_sentence(text: str) -> str:
+    """Returns the first sentence of a request. Further sentences only say how, and would be cut in the middle."""
+    first_line = text.strip().partition("\n")[0]
+    return re.split(r"(?<=[.!?])\s|(?<=[。！？])", first_line, maxsplit=1)[0].rstrip(" .。")
 
 
 def commit_message(state: AgentState, paths: Sequence[str], subject: str, words: Words) -> str:
-    """Makes the message: what was asked for, the checks that were run, and what the proof says. A command is a check if
-    it is a test run, or if a plan names it as one."""
+    """Makes the message: the request, the checks that were run, and the tests of the proof. A command is a check if it
+    is a test run, or if a plan names it."""
     subject = subject or _plan_of(state, paths) or state.five.goal or state.heading or ", ".join(paths)
     lines = [shorten(subject, SUBJECT)]
-    named = "\n".join(step.success for plan in state.plans.values() for step in plan.steps)
-    ran = (
-        evidence for evidence in state.evidence if evidence.check or (evidence.command and evidence.command in named)
-    )
-    checks = [words("commit.check", check=shorten(evidence.text, 120)) for evidence in ran]
+    criteria = "\n".join(step.success for plan in state.plans.values() for step in plan.steps)
+    checks = [words("commit.check", check=text) for evidence in state.evidence if (text := _check(evidence, criteria))]
     proof = state.proof
     tests = [*proof.red, *proof.noticing] if proof else []
     checks += [words("commit.proof", tests=", ".join(tests[:LISTED]))] if tests else []
     return "\n".join([*lines, *([""] if checks else []), *dict.fromkeys(checks)]).strip()
 
 
+def _check(evidence: Evidence, named: str) -> str:
+    """Returns a check with its exit code, without other commands of the same line; an empty text if the command is no
+    check. `named` holds the criteria of plans."""
+    if evidence.check:
+        return shorten(f"{evidence.check.check}: exit code {evidence.code}", LONGEST_CHECK)
+    is_named = re.search(rf"(?<![\w-]){re.escape(evidence.command)}(?![\w-])", named) if evidence.command else None
+    return evidence.text if is_named else ""
+
+
 def _plan_of(state: AgentState, paths: Sequence[str]) -> str:
-    """Gives the goal of the latest plan that has made or names all of these files, not a remark on a part of it."""
+    """Returns the goal of the latest plan that has made or names all of these files. It describes the work better than
+    a later remark on a part of it."""
     for plan in reversed(state.plans.values()):
-        made = {path for step in plan.steps for task in step.tasks for path in task.makes}
+        made_paths = {path for step in plan.steps for task in step.tasks for path in task.makes}
         text = "\n".join(step.text for step in plan.steps)
-        if plan.status not in ("draft", "failed") and all(path in made or path in text for path in paths):
+        if plan.status not in ("draft", "failed") and all(path in made_paths or path in text for path in paths):
             return plan.goal
     return ""
 
 
-def _programs(folder: Path) -> list[str]:
-    """Names the programs that git starts when it commits here, with the user's rights: hooks, and those that settings
-    name."""
+def _programs(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Returns the programs that git starts with the user's rights when it commits here, with stamps that change with
+    them: hooks, and programs that settings name."""
     repository = find_repository(folder)
     if repository is None:
-        return []
-    hooks = sorted(path for path in (repository.common / "hooks").glob("*") if path.suffix != ".sample")
-    named = [path.name for path in hooks if os.access(path, os.X_OK)]
-    return [*named, *([".git/config"] if repository.runs_programs() else [])]
+        return {}
+    return programs_of(repository) | (
+        {".git/config": stamp_of(repository.common / "config")} if repository.runs_programs() else {}
+    )
 
 
 def _question(message: str, paths: Sequence[str], programs: Sequence[str], hint: tuple[Phrase, ...] = ()) -> Question:
-    """Shows the message, and the files beside it. The message does not list them, since git does."""
+    """Shows the message, and beside it the files. The message itself does not list the files, since git does."""
     keys = ("yes", "edit", "no")
     choices = tuple(Choice(key=key, label=say(f"commit.{key}"), takes_text=key == "edit") for key in keys)
-    named = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
+    path_list = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])
     lines = [say("talk.quoted", text=line or " ") for line in (*message.split("\n"), "")]
     runs = [say("commit.runs", programs=shown(", ".join(programs)))] if programs else []
-    details = (*hint, *lines, *runs, say("commit.files", count=len(paths), files=named))
+    details = (*hint, *lines, *runs, say("commit.files", count=len(paths), files=path_list))
     return Question(kind="choice", title=say("commit.title"), details=details, choices=choices, for_person=True)
 
 
@@ -135,9 +161,20 @@ async def _uncommitted(folder: Path, changed: Sequence[str]) -> list[str]:
     if git_runs_programs(folder):
         # Comparing files would start programs of the repository, and not in the sandbox.
         return list(changed)
-    named = [f"{LITERAL}{path}" for path in changed]
-    rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *named)
+    literal_paths = [f"{LITERAL}{path}" for path in changed]
+    rows = await git.names("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--", *literal_paths)
     return [row[3:] for row in rows]
+
+
+def _named(paths: Sequence[str]) -> str:
+    return shlex.join(f"{LITERAL}{path}" for path in paths)
+
+
+async def _unknown_to_git(folder: Path, paths: Sequence[str]) -> list[str]:
+    """Returns the files that the index does not have yet. Only these must be announced before a commit, and taken out
+    of the index again when it fails."""
+    known = await Git(folder).names("ls-files", "-z", "--", *(f"{LITERAL}{path}" for path in paths))
+    return [path for path in paths if path not in known]
 
 
 GROUP = (Command("commit", commit),)

@@ -12,11 +12,9 @@ from duckflow.extensions.agent_kinds import PACKAGED, AgentKind
 from duckflow.extensions.custom_commands import CustomCommand, commands_in, fill_in, put_outputs
 from duckflow.extensions.skills import Skill
 from duckflow.i18n.words import Words, grouped
-from duckflow.state.agent import AgentState
-from duckflow.state.data import shorten
-from duckflow.state.job import SubAgent
+from duckflow.state.agent import AgentState, SubAgent
+from duckflow.state.data import quote, shorten
 from duckflow.state.mode import STRICTEST_FIRST, Mode
-from duckflow.state.phrase import quote
 from duckflow.state.progress import duration
 
 SHOWN = 48
@@ -24,7 +22,7 @@ DESCRIBED = 90
 
 
 def agent_lines(state: AgentState, kinds: Iterable[AgentKind], words: Words) -> list[str]:
-    """Returns one line for each agent, with what it does below it, and then the kinds of agents."""
+    """Returns one line for each agent, below it a line about its work, and then the kinds of agents."""
     lines: list[str] = []
     for agent in state.agents.values():
         lines.append(_line(agent, words))
@@ -123,7 +121,7 @@ class ExtensionCommands:
         return "\n".join(lines) or words("skill.none")
 
     async def _list_hooks(self, context: CommandContext, wanted: str) -> str:
-        """Lists every hook with its whole command, and the problems of some. A number changes the rights of one of the
+        """Lists every hook with its whole command, and problems with hooks. A number changes the rights of one of the
         folder's hooks; `forget` withdraws every yes."""
         words, (hooks, problems) = context.words, self._hooks.standing()
         programs = self._hooks.consent.programs
@@ -155,8 +153,8 @@ class ExtensionCommands:
         return ""
 
     async def _run_custom(self, command: CustomCommand, context: CommandContext, typed: str) -> str:
-        """Says its text as if it had been typed. Its model and mode hold for this one turn. Only the words typed after
-        its name count as the user's own wish."""
+        """Sends the command's text as if the user had typed it. The command's model and mode are used for this one
+        turn. Only the words typed after its name count as the user's own wish."""
         words, text = context.words, fill_in(command.body, typed)
         reason = words("custom.why", name=command.name)
         await self._extensions.allowed.grant(command.name, command.allowed)
@@ -182,7 +180,7 @@ class ExtensionCommands:
         return "\n".join(notes)
 
     def _change_mode(self, command: CustomCommand, context: CommandContext) -> bool:
-        """Changes the mode. A command that comes with the folder may make it stricter, but never looser."""
+        """Changes the mode. A command that comes with the folder may make the mode stricter, but never looser."""
         choices = context.conversation.choices
         if command.mode not in STRICTEST_FIRST:
             return False

@@ -1,7 +1,7 @@
-"""`/memory`, `/recall`, `/compact`, `/forget`: what is remembered."""
+"""`/memory`, `/recall`, `/compact`, `/forget`: the memory of the conversation."""
 
 from duckflow.commands.command import Command, CommandContext
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 
@@ -20,7 +20,7 @@ def recall(context: CommandContext, wanted: str) -> str:
 
 
 def recall_anywhere(paths: Paths, context: CommandContext, line: str) -> str:
-    """Recalls, with `--all` from every session of this machine."""
+    """Searches earlier messages; with `--all` those of every session on this machine."""
     query = line.removeprefix(ALL).strip()
     if not query or not line.startswith(ALL):
         return recall(context, query)
@@ -35,7 +35,7 @@ async def compact(context: CommandContext, focus: str) -> str:
 
 
 async def forget(context: CommandContext, wanted: str) -> str:
-    """Forgets something for good. How much that is, is shown before."""
+    """Forgets for good every text that contains the wanted words. Before that, the user is shown how many there are."""
     words, forgetting = context.words, context.conversation.memory.forgetting
     if not wanted:
         return words("memory.forget_what")

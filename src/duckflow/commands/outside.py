@@ -1,4 +1,4 @@
-"""`/mcp` shows the servers of others and their states. Their prompts are commands: `/server:prompt`."""
+"""`/mcp` shows the MCP servers and their states. The prompts of these servers are commands: `/server:prompt`."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -8,8 +8,7 @@ from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from duckflow.rpc import RpcError
-from duckflow.state.data import shorten, tables, text_of
-from duckflow.state.phrase import quote
+from duckflow.state.data import quote, shorten, tables, text_of
 
 if TYPE_CHECKING:
     from duckflow.tools.outside.server import OutsideServer
@@ -21,7 +20,7 @@ Prompt = dict[str, Any]
 
 
 class OutsideCommands:
-    """The commands of the servers. If none is configured, there is only `/mcp`, which says so."""
+    """The commands of the servers. If no server is configured, there is only `/mcp`, which says so."""
 
     def __init__(
         self, find: "Callable[[], OutsideServers] | None" = None, ready: Callable[[], Awaitable[None]] | None = None
@@ -73,7 +72,7 @@ class OutsideCommands:
         return "\n".join(lines)
 
     async def _prompt(self, server: "OutsideServer", prompt: Prompt, context: CommandContext, typed: str) -> str:
-        """Says the prompt's text as if it had been typed."""
+        """Sends the prompt's text as a message. Only the words typed after its name count as the user's own."""
         assert self._find
         arguments = tables(prompt.get("arguments"))
         values = _arguments([text_of(argument, "name") for argument in arguments], typed)
@@ -89,7 +88,7 @@ class OutsideCommands:
             text = await self._find().prompt_text(server, name, values)
         except (RpcError, TimeoutError) as problem:
             return context.words("mcp.broken", name=f"{server.name}:{name}", reason=str(problem))
-        await context.conversation.say(text)
+        await context.conversation.say(text, wish=typed)
         return ""
 
 
@@ -106,11 +105,11 @@ def _usage(prompt: Prompt) -> str:
 
 
 def _brief(table: Prompt) -> str:
-    return shorten(" ".join(text_of(table, "description", "title").split()), HELP)
+    return shorten(text_of(table, "description", "title"), HELP)
 
 
 def _arguments(names: list[str], typed: str) -> dict[str, str]:
-    """Reads arguments word by word; the last one takes the rest. `name=value` names one."""
+    """Reads arguments word by word; the last argument takes all remaining words. `name=value` names an argument."""
     values: dict[str, str] = {}
     words = typed.split()
     while words:

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from duckflow.commands.command import Command, CommandContext
 from duckflow.commands.plan_tree import MARKS, SHOWN_WHEN_CHANGED, job_lines, plan_tree, risk_line
 from duckflow.errors import UsageError
-from duckflow.i18n.language import languages
-from duckflow.i18n.words import Words
-from duckflow.state.phrase import say
+from duckflow.i18n.words import Words, languages
+from duckflow.state.data import say
 from duckflow.state.plan import Plan, Step, dependency_problems, moved, renamed, reopened, without
 from duckflow.state.question import Choice, Question
 
@@ -43,8 +42,8 @@ def _lines(plan: Plan, numbers: dict[str, int], words: Words) -> Iterator[str]:
 
 
 def plan_from_text(text: str, plan: Plan) -> Plan:
-    """Returns the plan as edited, or raises an error that names the line it cannot understand. Steps keep their old
-    numbers in the text, so a step is recognised wherever it stands."""
+    """Returns the plan as the user has edited it. Raises an error that names the line which cannot be understood. Steps
+    keep their old numbers in the text, so a step is recognized wherever it stands."""
     new_plan = plan.copied()
     old_steps = dict(enumerate(new_plan.steps, 1))
     new_plan.steps, new_plan.risks, needs = [], [], dict[str, list[int]]()
@@ -178,13 +177,13 @@ async def _edit(context: CommandContext, now: Plan) -> str:
 
 
 def _change(context: CommandContext, new: Plan) -> str:
-    """Changes the plan. A job reads the plan again before its next task, so it may change while the job runs."""
+    """Changes the plan. That is safe while a job runs, because the job reads the plan again before its next task."""
     context.conversation.work.change_plan(new)
     return "" if new.status in SHOWN_WHEN_CHANGED else plan_tree(new, context.words)
 
 
 async def tasks(context: CommandContext, line: str) -> str:
-    """Shows the jobs, or pauses, resumes or cancels one. `ask` asks the user which of these to do."""
+    """Shows the jobs, or pauses, resumes or cancels one. With `ask`, the user is asked which of these to do."""
     verb, _, job_name = line.partition(" ")
     if not verb:
         return job_lines(context.conversation.state, context.words)

@@ -2,10 +2,8 @@
 
 import re
 
-from duckflow.i18n.language import joined
-from duckflow.i18n.words import Words
-from duckflow.state.agent import AgentState
-from duckflow.state.job import ENDED, Job, JobReport, JobStatus
+from duckflow.i18n.words import Words, joined
+from duckflow.state.agent import ENDED, AgentState, Job, JobReport, JobStatus
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress, progress
 from duckflow.view.items import told_evidence
@@ -14,7 +12,7 @@ MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "
 UNVERIFIED = "?"
 RISK_LEVELS = ("low", "medium", "high")
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
-"""A plan in these states is shown whenever it changes, whoever changed it."""
+"""States of a plan in which the plan is shown whenever it changes, whoever changed it."""
 
 
 def plan_tree(plan: Plan, words: Words) -> str:
@@ -39,7 +37,7 @@ def plan_tree(plan: Plan, words: Words) -> str:
 
 
 def risk_line(risk: str, words: Words) -> str:
-    """Returns the risk with its level in the user's language, if the plan names one."""
+    """Returns the risk with its level in the user's language, if the text names a level."""
     for level in RISK_LEVELS:
         level_words = joined(f"plans.{level}", risk, words.language)
         if match := re.fullmatch(
@@ -94,7 +92,7 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
 
 
 def plan_bar(state: AgentState, words: Words) -> str:
-    """Returns the plan in progress, for the status bar."""
+    """Returns the progress of the current plan, for the status bar."""
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""

@@ -1,36 +1,17 @@
 """`/diff` shows a turn's changes and lets the user walk through them; `/review` has an agent look for mistakes."""
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.commands.undo import warnings
-from duckflow.errors import DuckflowError
-from duckflow.outcome import ended_well
-from duckflow.review.report import as_text, cost_line
+from duckflow.errors import DuckflowError, ended_well
+from duckflow.review.report import ReviewResult, as_text, cost_line
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.state.changes import LATEST, DiffSide, Hunk, UndoScope
-from duckflow.state.finding import ReviewFinding
-from duckflow.state.job import AgentReport
-from duckflow.state.message import Usage
-from duckflow.state.phrase import Phrase, said, say
+from duckflow.state.data import Phrase, said, say
 from duckflow.state.question import Answer, Choice, Question
 from duckflow.tools.undo_turn import about_work
-
-
-class ReviewOutcome(Protocol):
-    """The result of a review."""
-
-    @property
-    def findings(self) -> Sequence[ReviewFinding]: ...
-
-    @property
-    def report(self) -> AgentReport: ...
-
-    @property
-    def usage(self) -> Usage: ...
-
 
 WALK = "walk"
 TAKE, PUT, FILE, MARK, COMMENT, SEND, NEXT, STOP = "take", "put", "file", "mark", "comment", "send", "next", "stop"
@@ -49,7 +30,7 @@ async def diff(context: CommandContext, arguments: str) -> str:
 
 
 class _Walk:
-    """A walk through the hunks with one question for each, answered by a key. Every act is saved in the session at
+    """A walk through the hunks with one question for each, answered by a key. Every answer is saved in the session at
     once."""
 
     def __init__(self, context: CommandContext) -> None:
@@ -80,7 +61,7 @@ class _Walk:
         return "\n".join([*self._told, *unsent_note])
 
     async def _do(self, answer: Answer, hunk: Hunk) -> bool:
-        """Does what a key says. Returns whether to go on to the next change."""
+        """Carries out the answer. Returns True if the next hunk follows."""
         match answer.choice:
             case "mark":
                 self._review.mark(hunk.hunk_id, hunk.hunk_id not in self._context.conversation.state.reviewed)
@@ -129,8 +110,8 @@ class _Walk:
         return "" if answer.choice == "no" else answer.text
 
     async def _comment(self, hunk: Hunk, words: str) -> None:
-        """Comments on a line: `12 words` is about that line, `-12 words` about a removed one. Without a number it is
-        about the first changed one."""
+        """Comments on a line: `12 words` is about line 12, `-12 words` about a removed line. Without a number, the
+        comment is about the first changed line."""
         if not words.strip():
             return
         match = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
@@ -144,7 +125,7 @@ class _Walk:
         self._told.append(self._context.words.phrase(phrase))
 
 
-Review = Callable[[str], Awaitable[ReviewOutcome]]
+Review = Callable[[str], Awaitable[ReviewResult]]
 """A function that has a change reviewed: a range of commits, or the latest work if none is named."""
 
 

@@ -41,7 +41,7 @@ def _row(number: int, entry: SessionSummary, words: Words, now: float) -> Sessio
 
 
 def session_lines(rows: Sequence[SessionRow], width: int, with_id: bool = True) -> list[str]:
-    """Returns one line for each row, at most `width` cells wide, with a line for every other folder."""
+    """Returns one line for each row, at most `width` cells wide, and a heading for every other folder."""
     widths = [max((cells(row.facts[column]) for row in rows), default=0) for column in range(3)]
     digits = len(str(max((row.number for row in rows), default=0)))
     id_width = max((len(row.session_id) for row in rows), default=0) if with_id else 0

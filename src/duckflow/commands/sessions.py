@@ -1,4 +1,4 @@
-"""`/resume`, `/fork` and `/export`: other sessions, and this one as a document."""
+"""`/resume`, `/fork` and `/export`: go to other sessions, and save this session as a document."""
 
 import asyncio
 import time
@@ -25,7 +25,8 @@ LINE_WIDTH = 78
 
 
 class SessionCommands:
-    """The commands about sessions. `pick` lets the user choose one; without it they are listed by number."""
+    """The commands about sessions. `pick` lets the user choose a session; without `pick`, sessions are listed by
+    number."""
 
     def __init__(self, pick: Pick | None) -> None:
         self._pick = pick
@@ -89,7 +90,7 @@ EXCERPT = 160
 
 
 class SaidSomewhere(NamedTuple):
-    """A place in a session where the searched words were said. `session` is None if it was deleted."""
+    """A place in a session where the searched words were said. `session` is None if the session was deleted."""
 
     session_id: str
     session: SessionSummary | None
@@ -132,7 +133,7 @@ def places_where_said(
 
 
 def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
-    """Returns the best hits of all, at most a few of each session."""
+    """Returns the best hits of all sessions, at most a few of each session."""
     hits = list[ArchiveHit]()
     for path in archives:
         with closing(Gravel(path)) as gravel:

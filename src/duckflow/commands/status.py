@@ -9,13 +9,11 @@ from duckflow.commands.audit import audit_lines, list_audit
 from duckflow.commands.command import Command, CommandContext, cost_lines
 from duckflow.commands.plan_tree import plan_bar, plan_tree
 from duckflow.errors import DuckflowError
-from duckflow.i18n.language import facts_of, languages
-from duckflow.i18n.words import Words, age, turns
+from duckflow.i18n.words import Words, age, facts_of, languages, turns
 from duckflow.state.agent import AgentState, Headline, kind_of_ref
-from duckflow.state.data import shorten
+from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import say
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
 from duckflow.tools.toolbox import talk_operations
@@ -27,8 +25,8 @@ REPLIED = 600
 
 
 def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
-    """Returns a recap of a resumed session. It is made before the conversation is built, which closes the open turn and
-    forgets the open question."""
+    """Returns a recap of a resumed session. It must be made before the conversation is built, because building closes
+    the open turn and forgets the open question."""
     last_time = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
     headline = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last_time, now, words))
@@ -73,7 +71,7 @@ def _open_question(question: Question, words: Words) -> str:
 
 
 SHOWN_CHANGE = 0.005
-"""A smaller change would be shown as 0.00."""
+"""The smallest change of a vital that is shown: a smaller one would be shown as 0.00."""
 
 
 def status(context: CommandContext, _: str) -> str:
@@ -136,7 +134,7 @@ def cost(context: CommandContext, _: str) -> str:
 
 
 def queue(context: CommandContext, text: str) -> str:
-    """Queues a message until the running turn has ended; without a message it shows what is queued."""
+    """Queues a message until the running turn has ended. Without a message, the queued messages are shown."""
     if text:
         context.conversation.queue(text)
         return ""
@@ -159,8 +157,8 @@ async def leave(context: CommandContext, _: str) -> str:
 
 
 async def _stays(context: CommandContext) -> bool:
-    """Waits until the running task has ended, so that it is not done twice. The user may leave at once and cut it off,
-    or stay after all: says whether they stay."""
+    """Waits until the running task has ended, so that it is not cut off and done twice. The user may leave at once and
+    cut it off, or stay after all. Returns True if they stay."""
     state = context.conversation.state
     current_tasks = [
         current_task
@@ -210,7 +208,7 @@ def permissions(context: CommandContext, arguments: str) -> str:
 
 
 def show_audit(context: CommandContext, wanted: str) -> str:
-    """Shows the latest entries, as many as wanted. `duckflow audit` shows all of them."""
+    """Shows the latest entries of the audit, as many as `wanted` says. `duckflow audit` shows all of them."""
     entries = list_audit(context.conversation.record())
     shown_entries = entries[-(int(wanted) if wanted.isdecimal() and int(wanted) else SHOWN_ENTRIES) :]
     earlier_count = len(entries) - len(shown_entries)
@@ -222,7 +220,8 @@ RECORD = (Command("permissions", permissions, ("rm", "add")), Command("audit", s
 
 
 def mode(context: CommandContext, wanted: str) -> str:
-    """Changes the mode, or lists the modes with how often each would have asked, and missed something."""
+    """Changes the mode. If no mode is named, lists all modes, each with how often it asked in tests, and how often it
+    missed a risk."""
     if not wanted:
         return "\n".join(_modes(context.words, context.conversation.choices.mode))
     context.conversation.choices.change_mode(wanted)
@@ -244,7 +243,7 @@ def _modes(words: Words, now: str) -> Iterator[str]:
 
 
 async def model(context: CommandContext, wanted: str) -> str:
-    """Names the model, or changes it from now on. The chat itself shows the new one."""
+    """Shows the model's name, or changes to another model from now on. The chat itself shows the new name."""
     words, current_model = context.words, context.conversation.state.model
     if not wanted:
         return words("model.choices", model=current_model or "–")

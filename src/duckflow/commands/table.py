@@ -38,7 +38,7 @@ class Commands:
 
     @property
     def _commands(self) -> dict[str, Command]:
-        """The commands by name. A name of the program's own keeps its meaning."""
+        """Returns the commands by name. A source cannot replace a built-in command."""
         return {command.name: command for source in self._sources for command in source.commands()} | self._own
 
     def __iter__(self) -> Iterator[Command]:
@@ -53,8 +53,8 @@ class Commands:
         return name in self._commands
 
     async def run(self, conversation: InnerConversation, ask: Ask, line: str, language: str = "") -> str:
-        """Runs a command and returns the text to show, in this language or in the session's. For an unknown command it
-        names the nearest one."""
+        """Runs a command and returns the text to show, in the given language or else in the session's. For an unknown
+        command, the text names the nearest one."""
         words = Words(language) if language else self._words
         words.emoji = self._words.emoji
         answer = await self._shown(conversation, ask, line, words)

@@ -8,7 +8,7 @@ from duckflow.events.views import PlannedUndo
 from duckflow.i18n.words import Words
 from duckflow.safety.path_names import shown
 from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import NOBODY, Answer, Choice, FileImpact, Question
 from duckflow.tools.undo_turn import about_work, files_meant, latest, undo_question
 
@@ -19,7 +19,8 @@ LEAVE = Choice(key="no", label=say("undo.leave"), takes_text=True)
 
 
 async def undo(context: CommandContext, wanted: str) -> str:
-    """Takes back the last turn, a job, a step of it, or single files. If several could be meant, it asks which."""
+    """Takes back the last turn, a job, a step of a job, or single files. If several could be meant, the user is asked
+    which."""
     if busy_key := _busy(context):
         return context.words(busy_key)
     authors = await context.conversation.undo.authors()
@@ -39,7 +40,7 @@ async def undo(context: CommandContext, wanted: str) -> str:
 
 
 async def _unasked(context: CommandContext) -> list[Hunk]:
-    """Returns the changes of the last turn that nobody asked for and that still stand."""
+    """Returns the changes of the last turn that the user had not asked for and that have not been taken back."""
     proof = context.conversation.state.proof
     unasked_ids = {change.hunk_id for change in proof.unasked} if proof else set[str]()
     hunks = await context.conversation.review.hunks(proof.unasked[0].turn) if proof and unasked_ids else ()
@@ -68,8 +69,8 @@ def _busy(context: CommandContext) -> str:
 
 
 def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
-    """Returns what can be offered, the latest work first: the last turn, the latest jobs, and the latest step of a job
-    with several."""
+    """Returns the work that can be taken back, the latest first: the last turn, the latest jobs, and the latest step of
+    a job with several."""
     latest_turns = [author for author in authors if not author.job][:1]
     scopes = list(dict.fromkeys(author.whole for author in authors if author.job or author in latest_turns))
     latest_job = next((author for author in authors if author.job), None)
@@ -79,8 +80,8 @@ def _offered(authors: list[WorkAuthor]) -> list[UndoScope]:
 
 
 def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
-    """Reads what to take back: `turn`, `job` and `step` mean the latest of their kind, `last` the latest work of all; a
-    number is a turn; anything else names files or folders."""
+    """Reads which work to take back: `turn`, `job` and `step` mean the latest of their kind, `last` the latest work of
+    all; a number is a turn; other words name files or folders."""
     match wanted.split():
         case ["last" | "turn" | "job" | "step" as kind]:
             return latest(kind, authors)
@@ -91,7 +92,7 @@ def _named(wanted: str, authors: list[WorkAuthor]) -> UndoScope:
 
 
 def _files(wanted: str) -> tuple[str, ...]:
-    """Splits file names. A name with a space stands in quotes, as in a shell."""
+    """Splits file names. A name with a space must be in quotes, as in a shell."""
     try:
         return tuple(shlex.split(wanted))
     except ValueError:
@@ -101,7 +102,8 @@ def _files(wanted: str) -> tuple[str, ...]:
 async def _chosen(
     context: CommandContext, scopes: list[UndoScope], unasked: list[Hunk]
 ) -> tuple[Answer, tuple[str, ...]]:
-    """Asks what to take back. Returns the answer, and the files of all choices, which an answer may name instead."""
+    """Asks which work to take back. Returns the answer, and the files of all choices, because an answer may name files
+    instead."""
     label = say("undo.offer_unasked", places=_places(unasked))
     choices, paths = [Choice(key=UNASKED, label=label)] if unasked else list[Choice](), dict[str, None]()
     for number, scope in enumerate(scopes):
@@ -115,7 +117,8 @@ async def _chosen(
 
 
 async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
-    """Takes nothing back. If the answer says what is wanted instead, it goes to the model, which can take back less."""
+    """Keeps all work as it is. If the answer says what the user wants instead, it goes to the model, which can take
+    back less."""
     wish = answer.said or answer.text
     if not wish:
         return context.words("undo.left")
@@ -132,7 +135,8 @@ def _size(impacts: tuple[FileImpact, ...]) -> str:
 
 @dataclass
 class _Restore:
-    """Shows what would be taken back, asks, and does it. The user may ask for the diff or choose files."""
+    """Shows what would be taken back, asks for a yes, and takes it back. The user may ask for the diff or choose
+    files."""
 
     context: CommandContext
     back: bool

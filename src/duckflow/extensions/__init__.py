@@ -1,2 +1,2 @@
-"""Extensions in the formats of other assistants, which users have already: skills, custom commands, hooks, kinds of
-agents."""
+"""Extensions (skills, custom commands, hooks, kinds of agents) in the formats of other assistants, because users
+already have such files."""

@@ -1,4 +1,4 @@
-"""Kinds of agents: those of the program, and the user's own as Markdown files."""
+"""Kinds of agents: Duckflow's own, and those that users write as Markdown files."""
 
 import re
 from collections.abc import Iterable
@@ -8,20 +8,20 @@ from typing import NamedTuple
 from duckflow.extensions.front_matter import read_markdown
 from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
 from duckflow.state.action import Operation
+from duckflow.state.changes import FINDING
 from duckflow.state.data import shorten
-from duckflow.state.finding import FINDING
 
 MOST_KINDS = 50
 TOLD_KINDS = 20
 TOLD, SHOWN = 80, 300
 SAME_MODEL = ("", "inherit", "sonnet", "opus", "haiku")
-"""Model names in a file that mean nothing here: the conversation's model is used."""
+"""Names of models in other assistants' files that choose no model here: agents then use the conversation's model."""
 READING = ("read", "network")
 
 
 class AgentKind(NamedTuple):
-    """The tools that an agent of this kind may use, and what it is told. `own` means the user's own, not brought by the
-    folder."""
+    """The tools and the instructions of agents of this kind. `own` means that the kind is the user's own, and was not
+    brought by the folder."""
 
     name: str
     description: str = ""
@@ -35,7 +35,7 @@ class AgentKind(NamedTuple):
 
     def uses(self, operation: Operation) -> bool:
         """Says whether agents of this kind use an operation. Lessons are left to the conversation. A kind that only
-        reads may run commands, which then change nothing."""
+        reads may run commands, but they cannot change anything then."""
         if operation.effect == "memory" or (operation.name == FINDING and self.name != REVIEW):
             return False
         if operation.effect == "talk":
@@ -54,7 +54,7 @@ PACKAGED = {
 
 
 def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
-    """Returns the kinds by name. The user's own take precedence over the project's, and the program's over all."""
+    """Returns the kinds by name. The user's own kinds take precedence over the project's, and Duckflow's over both."""
     kinds: dict[str, AgentKind] = {}
     for kinds_folder in places_in(home, project, AGENT_PLACES):
         for path in files_in(kinds_folder, project or kinds_folder.folder):
@@ -67,7 +67,7 @@ def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
 
 
 def listed_kinds(kinds: Iterable[AgentKind]) -> str:
-    """Lists the kinds as the model is told of them, after those of the program."""
+    """Lists the kinds for the model. The text follows the list of Duckflow's own kinds."""
     return "".join(f"; {kind.name} ({shorten(kind.description, TOLD)})" for kind in list(kinds)[:TOLD_KINDS])
 
 

@@ -18,7 +18,8 @@ SHELL = re.compile(r"!`([^`\n]+)`")
 
 
 class CustomCommand(NamedTuple):
-    """One file. `own` means the user's own, not brought by the work folder."""
+    """A custom command, read from one file. `own` means that it is the user's own, and was not brought by the work
+    folder."""
 
     name: str
     path: Path
@@ -28,13 +29,13 @@ class CustomCommand(NamedTuple):
     model: str
     mode: str
     allowed: str
-    """The tools that it wants to use without a question, as its head lists them."""
+    """The tools that the command wants to use without a question, as the head of its file lists them."""
     body: str
 
 
 def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand]:
     """Returns the commands by name. Folders come before the name (`git/fix.md` is `git:fix`, codex has `prompts:fix`).
-    The user's own take precedence over the project's."""
+    The user's own commands take precedence over the project's."""
     commands: dict[str, CustomCommand] = {}
     for commands_folder in places_in(home, project, COMMAND_PLACES):
         for path in files_in(commands_folder, project or commands_folder.folder):
@@ -52,8 +53,7 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
             first_line = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), "")
             keys = ("argument-hint", "model", "mode", "allowed-tools")
             hint, model, mode, allowed_tools = (front_matter.values.get(key, "") for key in keys)
-            description = " ".join((front_matter.values.get("description") or first_line).split())
-            description = shorten(description, SHOWN)
+            description = shorten(front_matter.values.get("description") or first_line, SHOWN)
             commands[name] = CustomCommand(
                 name, path, commands_folder.own, description, hint, model, mode, allowed_tools, front_matter.body
             )
@@ -62,7 +62,7 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
 
 def fill_in(body: str, typed: str) -> str:
     """Fills in what was typed: `$ARGUMENTS` is all of it, `$1` to `$9` are its words, `$FILE` is the value of `FILE=…`
-    among them. A text that asks for none of these gets it at its end."""
+    among them. If the text contains none of these, the typed words are added at its end."""
     try:
         words = shlex.split(typed)
     except ValueError:

@@ -1,8 +1,8 @@
 """The head of a Markdown file: `key: value` lines between two lines of dashes, as people really write them.
 
 It is not all of YAML: only the top level, and every value is a text. Things that YAML would refuse (a colon in a plain
-text, a quote that is not closed) are read as they were meant. Lines that cannot be read are named, and the others are
-used."""
+text, a quote that is not closed) are read as they were meant. Lines that cannot be read are named, and the other lines
+are used."""
 
 import re
 from pathlib import Path
@@ -30,7 +30,7 @@ class FrontMatter(NamedTuple):
 
 
 def read_markdown(path: Path) -> FrontMatter:
-    """Reads a file. Raises OSError if that fails; bytes that are no UTF-8 become a mark."""
+    """Reads a file. Raises OSError if that fails; bytes that are not UTF-8 become a replacement mark."""
     return split_front_matter(read_plain(path, LONGEST_FILE, cut=True).decode("utf-8-sig", "replace"))
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, cast
 from duckflow.extensions.places import EVENTS, HOME_HOOKS, PROJECT_HOOKS, HookSettings
 from duckflow.safety.brought.agreements import BroughtProgram
 from duckflow.safety.files import read_plain
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.whole_text import parse_json
 
 LONGEST_FILE = 1_000_000
@@ -27,24 +27,24 @@ class Hook(NamedTuple):
     matcher: str
     command: str
     arguments: tuple[str, ...] | None
-    """The arguments, if it is started without a shell."""
+    """The arguments, if the hook is started without a shell."""
     seconds: float
     source: str
-    """The file it stands in; empty for Duckflow's own settings."""
+    """The file that the hook stands in; empty for Duckflow's own settings."""
     folder: Path
     condition: str = ""
     waits: bool = True
-    """True if its answer is waited for."""
+    """True if Duckflow waits for the hook's answer."""
     brought: bool = False
-    """True if the work folder brought it."""
+    """True if the work folder brought the hook."""
 
     @property
     def shown(self) -> str:
         return " ".join([self.command, *(self.arguments or ())])
 
     def matches(self, names: tuple[str, ...], subject: str) -> bool:
-        """Says whether the hook is for this tool. A matcher of plain words names tools exactly; any other is a pattern
-        that fits somewhere."""
+        """Says whether the hook is for this tool. A matcher of plain words names tools exactly; any other matcher is a
+        pattern that may match any part of the name."""
         if condition := CONDITION.fullmatch(self.condition):
             pattern = condition[2].replace(":*", "*")
             if condition[1] not in names or not (fnmatchcase(subject, pattern) or fnmatchcase(subject, f"*/{pattern}")):
@@ -60,7 +60,7 @@ class Hook(NamedTuple):
 
     @property
     def program(self) -> BroughtProgram:
-        """The hook as a program for which the user's agreement is needed, since the work folder brought it."""
+        """Returns the hook as a program to which the user must agree, since the work folder brought it."""
         file = Path(self.source).relative_to(self.folder)
         details = [f"if {self.condition}"] if self.condition else []
         details += [f"timeout {self.seconds:g}", *([] if self.waits else ["async"])]
@@ -68,7 +68,7 @@ class Hook(NamedTuple):
         return BroughtProgram(f"hook {self.event} {self.matcher} {file}", f"{command} ({', '.join(details)})")
 
     def digest(self) -> str:
-        """Returns a digest that changes with the text and the place of a hook of the user's own."""
+        """Returns a digest that changes when a hook of the user's own changes its text or its place."""
         text = json.dumps([*self[:5], self.source, str(self.folder), self.condition])
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,7 +81,7 @@ class FoundHooks(NamedTuple):
 
 
 def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted: bool) -> FoundHooks:
-    """Finds all hooks; with `trusted` those of the folder, too. A command that stands there twice for one event runs
+    """Finds all hooks; with `trusted` also those of the folder. A command that is listed twice for one event runs
     once."""
     if not settings.enabled:
         return FoundHooks()

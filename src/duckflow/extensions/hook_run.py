@@ -1,5 +1,5 @@
-"""Runs one hook: it is told on stdin, heard on stdout and stderr, and ended with all it started when it takes too
-long."""
+"""Runs one hook: it gets the event on stdin and replies on stdout and stderr. If it takes too long, it is ended with
+everything that it started."""
 
 import json
 import time
@@ -13,9 +13,8 @@ from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, Printed, collect
 from duckflow.safety.brought.launch import FOLDER_NAMES, CannotRunError, without_folder
 from duckflow.safety.environment import looks_secret
-from duckflow.state.data import as_table, as_text, shorten
+from duckflow.state.data import Phrase, as_table, as_text, say, shorten
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, say
 from duckflow.whole_file import make_private
 from duckflow.whole_text import read_json
 
@@ -24,8 +23,8 @@ AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
 class HookTranscript:
-    """A transcript for hooks. It is brought up to date before a hook is told of it, and holds only messages since this
-    session began."""
+    """A file with messages for hooks to read. It is brought up to date before a hook is told of it, and holds only
+    messages since this session began."""
 
     def __init__(self, path: Path, session_id: str, folder: str) -> None:
         self.path = path
@@ -33,7 +32,7 @@ class HookTranscript:
         self._written: int | None = None
 
     def write(self, messages: Sequence[Message]) -> str:
-        """Writes the new messages and returns the path; nothing if it cannot be written."""
+        """Adds the new messages to the file and returns its path; an empty text if the file cannot be written."""
         try:
             if self._written is None:
                 self.path.unlink(missing_ok=True)
@@ -49,7 +48,7 @@ class HookTranscript:
 
 
 def said_by(message: Message) -> str:
-    """Returns what the model has said to the user in the message, or why it acted."""
+    """Returns the text of the message for the user; if it has none, the model's reason for its actions."""
     return message.text or (message.decision.rationale if message.decision else "")
 
 
@@ -79,7 +78,7 @@ LONGEST_REASON = 600
 SPEAKING = ("UserPromptSubmit", "SessionStart")
 """Events whose hooks may print plain text for the model."""
 DECIDING = ("PreToolUse", "PermissionRequest")
-"""Events whose hooks may also say yes."""
+"""Events whose hooks may also allow an action without a question to the user."""
 Decision = Literal["", "allow", "ask", "deny"]
 DECISIONS: dict[str, Decision] = {
     "allow": "allow", "approve": "allow", "ask": "ask", "deny": "deny", "block": "deny",
@@ -96,13 +95,13 @@ class HookReply(NamedTuple):
     """A message for the user."""
     updated: dict[str, Any] | None = None
     output: str | None = None
-    """The text that the model sees in place of a result."""
+    """The text that the model sees in place of the action's result."""
     stops: bool = False
     problem: Phrase | None = None
 
 
 def hook_environment(environment: Mapping[str, str], named: tuple[str, ...], folder: Path) -> dict[str, str]:
-    """Returns the user's own environment, without what looks like a secret. Variables that are `named` stay."""
+    """Returns the user's own environment, without variables that look like secrets. Variables that are `named` stay."""
     visible_variables = {
         name: value for name, value in environment.items() if name in named or not looks_secret(name, value)
     }
@@ -110,16 +109,16 @@ def hook_environment(environment: Mapping[str, str], named: tuple[str, ...], fol
 
 
 def own_launch(hook: Hook, environment: Mapping[str, str]) -> Launch:
-    """Launches a hook of the user's own, with the user's rights. Processes that it leaves in the background, such as a
-    sound that is played, go on."""
+    """Returns the launch of a hook of the user's own, with the user's rights. Processes that it leaves in the
+    background, such as a sound that is played, go on."""
     line = (find_shell(hook.folder), "-c", hook.command)
     argv = line if hook.arguments is None else (hook.command, *hook.arguments)
     return Launch(argv, hook.folder, without_folder(environment, hook.folder, hook.shown), leaves_rest=True)
 
 
 async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awaitable[Launch]]) -> HookReply:
-    """Runs a hook and returns its reply. It never raises, except when it is cancelled: then everything it started is
-    ended as well."""
+    """Runs a hook and returns its reply. A failing hook never raises. If the call is cancelled, everything that the
+    hook started is ended as well."""
     name = shorten(hook.shown, SHOWN)
     try:
         input_json = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
@@ -135,13 +134,13 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
         reply = HookReply(problem=say("hook.not_started", command=name, reason=reason))
     else:
         reply = read_reply(hook.event, name, printed)
-    # A guard that fails must not count as absent: otherwise breaking it would disarm it.
+    # A hook that guards something and fails must not count as absent: otherwise breaking it would disarm it.
     return reply._replace(decision="ask") if reply.problem and hook.event == "PreToolUse" else reply
 
 
 def read_reply(event: str, name: str, printed: Printed) -> HookReply:
-    """Reads the reply by the exit code: 2 refuses, with stderr as the reason; 0 counts with what stdout says;
-    everything else is a failure."""
+    """Reads a hook's reply. The exit code 2 means a refusal, with stderr as the reason; with 0 the reply is in stdout;
+    any other code means that the hook has failed."""
     out, err = (stream.decode("utf-8", "replace").strip() for stream in (printed.out, printed.err))
     if printed.code == REFUSED:
         return HookReply("deny", (err or name)[:LONGEST_TEXT])
@@ -180,8 +179,8 @@ def _from_json(event: str, name: str, fields: dict[str, Any]) -> HookReply:
 
 
 def _output(output: Any) -> str | None:
-    """Returns the replaced output: a text, the parts of a result in the shape in which hooks are told of it, or any
-    other JSON as it is."""
+    """Returns the replaced output: a text, the parts of a result in the shape in which hooks get results, or any other
+    JSON as it is."""
     if output is None or isinstance(output, str):
         return output
     texts = [as_text(value) for key, value in as_table(output).items() if key in ("stdout", "stderr", "content")]

@@ -40,7 +40,7 @@ class ExtensionPlaces:
 
     @cached_property
     def trusted_before(self) -> bool:
-        """Says whether the user has trusted the folder in an earlier session."""
+        """Says whether the user already trusts the folder, as an earlier session has recorded."""
         return self._known_trusted()
 
 
@@ -54,7 +54,7 @@ def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -
 
 def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
     """Yields files near the top of a folder, sorted. Files with a secret name, or links to them, are left out: nobody
-    is asked before these are read. What the project brings must lie beneath its folder `top`, with links followed."""
+    is asked before these are read. Files of the project must lie beneath its folder `top`, with links followed."""
     looked_at_count = 0
     real_top = Path(os.path.realpath(top))
     pending_folders = [(place.folder, 0)]
@@ -85,14 +85,16 @@ Groups = tuple[dict[str, Any], ...]
 
 
 class HookSettings(Section):
-    """Programs of the user's that are told of events. The groups look as they do elsewhere: a `matcher`, and `hooks`
-    with `type = "command"`, `command` and `timeout`. Hooks in these settings run without being asked about."""
+    """Programs of the user's that are told of events. The groups have the format that other assistants use: a
+    `matcher`, and `hooks` with `type = "command"`, `command` and `timeout`. Hooks in these settings run without a
+    question."""
 
     enabled: bool = True
     others: bool = True
-    """Uses hooks that the user, or a trusted folder, has for other assistants, too. Each is asked about once."""
+    """True if hooks that the user, or a trusted folder, has for other assistants are used, too. The user is asked once
+    about each."""
     may_allow: bool = False
-    """Lets a hook that says `allow` replace the question of a Gate, unless that is always asked."""
+    """True if a hook that says `allow` may answer a Gate in the user's place, unless that Gate is always asked."""
     seconds: float = Field(default=60.0, gt=0)
     """Seconds for a hook that names no `timeout`."""
     environment: tuple[str, ...] = ()

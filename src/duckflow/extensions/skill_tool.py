@@ -1,4 +1,4 @@
-"""Reading a skill: its instructions when it is chosen, and later the files that these name."""
+"""The tool that reads a skill: first its instructions, and later the files that these instructions name."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from duckflow.extensions.skills import Skill
 from duckflow.safety.files import read_plain
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import READ_SKILL
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.tools.tool import Args, Done, Tool
 
 LONGEST = 60_000
@@ -21,11 +21,11 @@ LARGEST_COPY = 50_000_000
 class SkillArgs(Args):
     name: str
     file: str = ""
-    """A file of the skill; empty: its instructions."""
+    """The name of a file of the skill; empty for its instructions."""
 
 
 class ReadSkill(Tool[SkillArgs]):
-    """Returns files of a skill's folder, and nothing beside it. Whatever a skill wants done passes the Gate."""
+    """Reads files of a skill's folder, and no others. Actions that a skill asks for still pass the Gate."""
 
     operation = READ_SKILL
     effect = "read"
@@ -41,8 +41,8 @@ class ReadSkill(Tool[SkillArgs]):
         copies: Path,
         grant: Callable[[str, str], Awaitable[None]],
     ) -> None:
-        """Commands do not see the folders in `hidden`: a skill from there is copied to `copies` when it is read.
-        `grant` asks the user for the tools that a skill wants to be allowed."""
+        """Commands do not see the folders in `hidden`, so a skill in one of them is copied to `copies` when it is read.
+        `grant` asks the user to allow the tools that a skill wants to use."""
         self._skills = skills
         self._hidden = hidden
         self._copies = copies
@@ -109,5 +109,5 @@ class ReadSkill(Tool[SkillArgs]):
 
 
 def _secrets_in(top: Path, folder: str, names: list[str]) -> list[str]:
-    """Returns the names of secret files: commands do not see them before the user is asked."""
+    """Returns the names of secret files: they are not copied, as commands must not see them unasked."""
     return [name for name in names if secret_name(os.path.relpath(f"{folder}/{name}", top))]

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from duckflow.extensions.front_matter import FrontMatter, read_markdown
 from duckflow.extensions.places import SKILL_PLACES, ExtensionFolder, files_in, places_in
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 
 SKILL_FILE = "skill.md"
 LONGEST_DESCRIPTION = 1024
@@ -17,26 +16,26 @@ MOST_FILES = 60
 
 
 class Skill(NamedTuple):
-    """The head of one skill. Its body is read anew when it is wanted."""
+    """One skill, as the head of its file describes it. Its body is read anew each time."""
 
     name: str
     description: str
     path: Path
     own: bool
     offered: bool = True
-    """True if the model is told of it; else only the user can call for it."""
+    """True if the model is told of the skill; otherwise only the user can call for it."""
     typed: bool = True
-    """True if the user may call for it by `/NAME`."""
+    """True if the user may run the skill by typing `/NAME`."""
     warnings: tuple[Phrase, ...] = ()
     allowed: str = ""
-    """The tools that it wants to use without a question, as its head lists them."""
+    """The tools that the skill wants to use without a question, as its head lists them."""
 
     @property
     def folder(self) -> Path:
         return self.path.parent
 
     def body(self, folder: Path) -> str:
-        """Returns its instructions, with the place of its files filled in where they ask for it."""
+        """Returns the skill's instructions, with the path of its folder filled in where they ask for it."""
         text = read_markdown(self.path).body
         return text.replace("${CLAUDE_SKILL_DIR}", str(folder)).replace("{baseDir}", str(folder))
 
@@ -50,8 +49,8 @@ class Skill(NamedTuple):
 
 
 def find_skills(home: Path | None, project: Path | None) -> list[Skill]:
-    """Returns the skills by name. Of two with one name the user's own counts, then the one found first. `project` is
-    given once it is trusted."""
+    """Returns the skills by name. Of two skills with one name the user's own counts, then the one found first.
+    `project` is None until the folder is trusted."""
     skills: dict[str, Skill] = {}
     for skills_folder in places_in(home, project, SKILL_PLACES):
         for path in files_in(skills_folder, project or skills_folder.folder):
@@ -77,8 +76,7 @@ def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]
     description_room = max(0, (budget - names_length) // len(offered_skills))
     entries: list[tuple[str, str]] = []
     for skill in offered_skills:
-        description = " ".join(skill.description.split())
-        entries.append((skill.name, shorten(description, description_room) if description_room >= 24 else ""))
+        entries.append((skill.name, shorten(skill.description, description_room) if description_room >= 24 else ""))
         budget -= len(skill.name) + 6 + len(entries[-1][1])
         if budget < 0 and len(entries) > 1:
             entries.pop()

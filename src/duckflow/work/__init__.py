@@ -1,1 +1,2 @@
-"""Jobs, steps and agents: work that goes on beside the conversation, through the same turn and dispatcher."""
+"""Jobs, steps and agents: work that goes on beside the conversation. It uses the conversation's turn and dispatcher
+(agent/turn.py, agent/dispatcher.py)."""

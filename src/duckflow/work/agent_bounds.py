@@ -13,10 +13,9 @@ from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note
 from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.state.action import RESPOND, Action, ActionResult, Operation
-from duckflow.state.agent import AgentState
-from duckflow.state.job import SubAgent
+from duckflow.state.agent import AgentState, SubAgent
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import ERROR, Message
-from duckflow.state.phrase import Phrase, say
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agents import usable_by_agents
 from duckflow.work.file_locks import FileLocks
@@ -26,7 +25,7 @@ NEARLY = 0.85
 
 
 class TurnLimits:
-    """Limits of what all agents of a turn may take together."""
+    """Limits on the loops and tokens that all agents of a turn may use together."""
 
     def __init__(self, state: AgentState, allowance: LoopAllowance, settings: AgentSettings) -> None:
         self._state = state
@@ -36,19 +35,19 @@ class TurnLimits:
         self._before: dict[str, int] = {}
 
     def begin(self, agent_id: str) -> None:
-        """Begins the count of an agent that starts, or goes on from an earlier turn."""
+        """Begins to count the tokens of an agent that starts in this turn, or goes on in it."""
         if self._turn != self._state.turn:
             self._turn, self._before = self._state.turn, {}
         self._before.setdefault(agent_id, self._taken_by(agent_id))
 
     def nothing_gained(self) -> Phrase | None:
-        """Returns the reason to stop if the turn has used up its loops without making progress. The user is asked about
-        that next, in the conversation."""
+        """Returns the reason to stop if the turn has used up its loops without making progress. The conversation then
+        asks the user how to go on."""
         used_up = self._allowance.spent() not in ("", "ceiling")
         return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
 
     def reached(self) -> Phrase | None:
-        """Returns the limit that all agents together have reached, if any."""
+        """Returns the reason to stop, if all agents together have reached a limit."""
         if self._allowance.spent():
             return say("agent.cap.turn", loops=self._allowance.taken)
         tokens_taken = sum(self._taken_by(agent_id) - tokens_before for agent_id, tokens_before in self._before.items())
@@ -62,7 +61,7 @@ class TurnLimits:
 
 class AgentBounds(Policy):
     """Carries out an agent's decisions within its bounds. Near a limit the agent is asked once for its report; after
-    that nothing else of it is carried out."""
+    that none of its other calls is carried out."""
 
     def __init__(
         self,
@@ -128,7 +127,7 @@ class AgentBounds(Policy):
         return None
 
     def _objection(self, action: Action) -> str:
-        """Returns why an action may not be done, for the model; nothing when it may."""
+        """Returns the reason for the model why an action may not be done; an empty text when it may."""
         operation = self._operation(action.operation)
         if action.operation == RESPOND:
             return ""
@@ -167,8 +166,8 @@ class AgentBounds(Policy):
         return self._locks.changing(self._agent.agent_id, paths, actor.timeout)
 
     def _may_use(self, operation: Operation) -> bool:
-        """Says whether the agent may use the operation. Plans and further agents are for no agent, whatever its
-        kind."""
+        """Says whether the agent may use the operation. No agent may use plans or start further agents, whatever its
+        kind is."""
         return bool(usable_by_agents((operation,))) and self._uses(operation)
 
     def _operation(self, name: str) -> Operation | None:

@@ -1,7 +1,7 @@
-"""An agent of its own runs the same loop on a fresh context, as some actor, and reports at its end.
+"""An agent runs the conversation's loop on a fresh context, in the name of an actor, and reports at its end.
 
-Its actions are on the record of the session it works for, and pass the same Gate and undo; its thoughts stay in its
-context: messages, phase, vitals, history."""
+Its actions are in the journal of the session it works for, and pass that session's Gate and undo. Its messages, phase,
+vitals and history stay in its own context."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +20,7 @@ from duckflow.agent.settings import AgentSettings
 from duckflow.agent.thinker import Thinker
 from duckflow.agent.turn import Turn
 from duckflow.agent.turn_pacemaker import TurnPacemaker
+from duckflow.errors import Outcome
 from duckflow.events.types import (
     ActionFinished,
     ActionStarted,
@@ -35,19 +36,15 @@ from duckflow.events.types import (
 )
 from duckflow.llm.provider import Provider
 from duckflow.memory.settings import MemorySettings
-from duckflow.outcome import Outcome
 from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.pacemaker.settings import PacemakerSettings
 from duckflow.prompts.compile import Compiler
 from duckflow.state.action import EXIT, RESPOND, Operation
-from duckflow.state.agent import AgentState
-from duckflow.state.data import shorten
-from duckflow.state.five import FiveItems
-from duckflow.state.job import AgentReport
+from duckflow.state.agent import AgentReport, AgentState
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.phase import FiveItems, Phase
 from duckflow.state.question import Answer, Choice, Question
 
 THOUGHT, THOUGHTS = 200, 6
@@ -63,8 +60,8 @@ def usable_by_agents(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 class AgentTask(NamedTuple):
-    """The task of an agent: what it is asked to do, what carries out its calls, and which policies watch over its
-    turn."""
+    """The task of an agent: what it is asked to do, the object that carries out its calls, and the policies that watch
+    over its turn."""
 
     asked: str
     goal: str
@@ -77,7 +74,7 @@ class AgentTask(NamedTuple):
     """The agent's own model, if it does not use the conversation's."""
     max_tokens: int = 0
     allowance: LoopAllowance | None = None
-    """The allowance of loops of the turn that the agent works for. Without one the agent gets its own."""
+    """The loops that the conversation's turn may take, which the agent shares. None gives the agent its own loops."""
     earlier: tuple[Message, ...] = ()
     """The messages of an earlier agent whose work this agent goes on with."""
     meanwhile: Callable[[], str] = lambda: ""
@@ -87,7 +84,7 @@ class AgentTask(NamedTuple):
 
 
 class AgentContext(StateOwner):
-    """Owns the state of an agent. Events that others need go on to the session, signed by its actor."""
+    """Owns the state of an agent. The agent's actor passes on the events that the session needs."""
 
     def __init__(self, actor: Actor, state: AgentState) -> None:
         super().__init__(state)
@@ -113,7 +110,7 @@ class AgentContext(StateOwner):
         super().emit(event)
 
     async def ask(self, question: Question) -> Answer:
-        """Puts a question to the user. The session journals it, and the agent's own state hears of the answer, too."""
+        """Puts a question to the user. The session journals it, and the agent's own state gets the answer, too."""
         answer = await self._actor.ask(question)
         super().emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
         return answer
@@ -144,8 +141,8 @@ class AgentWork:
         self._meanwhile = task.meanwhile
 
     async def run(self, seconds: float | None = None) -> AgentReport:
-        """Runs the agent until it is done or cannot go on; raises a TimeoutError when it takes longer. Its questions
-        are put to the user with its name, and it goes on with the answer."""
+        """Runs the agent until it is done or cannot go on; raises a TimeoutError if it takes longer than `seconds`. Its
+        questions are put to the user under the agent's name, and the agent goes on with the answer."""
         request = self._asked
         async with self._actor.at_most(seconds) as actor:
             turn = self._make_turn(self._context, actor)
@@ -185,7 +182,7 @@ class Agents:
         self._watching = watching
 
     async def available(self) -> bool:
-        """Says whether the model may hand tasks to agents. A small model may not: it would lose its way."""
+        """Says whether the model may hand tasks to agents. A small model may not, because it would lose track."""
         return not (await self.connection.ready()).profile.led
 
     async def usable(self) -> bool:
@@ -238,7 +235,7 @@ class Agents:
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:
-    """Puts the agent's question to the user. Returns what they say; nothing when the agent is to stop."""
+    """Puts the agent's question to the user. Returns the user's words; an empty text when the agent is to stop."""
     stop = Choice(key="stop", label=say("agent.stop"))
     title = say("agent.asks", text=context.last_word)
     question = Question(

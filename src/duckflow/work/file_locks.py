@@ -13,25 +13,25 @@ from duckflow.agent.session import Session
 from duckflow.clock import PausableTimeout
 from duckflow.events.types import Noticed
 from duckflow.safety.ignore_rules import Wildcard
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.plan import ANYTHING, Step, clash, held, lies_in, touched
 
 WILD = r"[*?\[]"
 
 
 class TakenFile(NamedTuple):
-    """A file that belongs to another step or agent."""
+    """A file that may not be changed now, because it belongs to another step or agent."""
 
     path: str
     owner: str
 
 
 class FileLocks:
-    """A file belongs to the step or agent that changed or named it first, until that one is over.
+    """A file belongs to the step or agent that changed or named it first, until that step or agent has ended.
 
-    A step waits until its files are free. Where all steps wait for each other, the first of the plan goes on: the
-    others stand still, and no file is overwritten that changed since it was read. An agent is refused a file instead:
-    two agents that wait could wait for each other.
+    A step waits until its files are free. Where all steps wait for each other, the first step of the plan goes on: the
+    other steps stand still, and no file is overwritten that changed since it was read. An agent does not wait but is
+    refused the file, because two agents could wait for each other.
 
     A command may change anything: a step's command runs while no other step runs its tasks, and an agent's command runs
     while no other agent changes something."""
@@ -81,7 +81,8 @@ class FileLocks:
             self._tell()
 
     def claim(self, agent: str, paths: Iterable[str]) -> TakenFile | None:
-        """Takes all of the files for an agent. If one is somebody else's, it takes none and returns that one."""
+        """Takes these files for an agent. If a file belongs to somebody else, takes none and returns that file with its
+        owner."""
         wanted_paths = [self._place(path) for path in paths]
         for path in wanted_paths:
             if owner := self._owner(agent, path):
@@ -108,8 +109,8 @@ class FileLocks:
 
     @asynccontextmanager
     async def changing(self, agent: str, paths: Iterable[str], timeout: PausableTimeout | None) -> AsyncGenerator[None]:
-        """Marks these files as being changed by the agent; without any, all files are marked. Waiting for them takes
-        none of the agent's time."""
+        """Marks these files as being changed by the agent; without paths, all files are marked. The time that the agent
+        waits for them is not counted against it."""
         wanted_paths = frozenset(map(self._place, paths)) or frozenset((ANYTHING,))
         with timeout.standing_still() if timeout else nullcontext():
             while any(clash(wanted_paths, files) for files in self._changing.values()):
@@ -122,8 +123,8 @@ class FileLocks:
             self._tell()
 
     def _in_the_way(self, step: Step) -> str:
-        """Returns the name of the step or agent that has reserved files which this step would change; nothing if there
-        is none."""
+        """Returns the name of the step or agent that has reserved files which this step would change; an empty text if
+        there is none."""
         wanted_files, named_files = self._files(touched(step)), self._files(touched(step, named=True))
         for agent, files in self._claims.items():
             if clash(named_files, files):
@@ -161,11 +162,11 @@ class FileLocks:
         self._freed = asyncio.Event()
 
     def _files(self, names: Iterable[str]) -> frozenset[str]:
-        """Returns these files as plain paths. The mark that stands for any file stays as it is."""
+        """Returns these files as plain paths. The mark that stands for any file is kept."""
         return frozenset(name if name == ANYTHING else self._real(name) for name in names)
 
     def _place(self, path: str) -> str:
-        """Returns the plain path. For a pattern it is the folder in which the pattern looks."""
+        """Returns the plain path. For a pattern this is the folder in which the pattern searches."""
         parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
         return "/".join(parts) or "."
 

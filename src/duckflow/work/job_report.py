@@ -1,12 +1,12 @@
-"""The report of a job. Its counts come from the state, its words from the model if one can be reached."""
+"""The report of a job. Its counts come from the state. The model words it, if a model can be reached."""
 
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError
 from duckflow.i18n.template import note, one_line, render
 from duckflow.prompts.layers import record_line
+from duckflow.state.agent import Job, JobReport, JobStatus
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import shorten
-from duckflow.state.job import Job, JobReport, JobStatus
 from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of
 from duckflow.tools.plan.drafting import Drafter, drafted
@@ -18,7 +18,7 @@ CHANGES = 60
 
 
 async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: JobStatus) -> JobReport:
-    """Asks the model for the words; without usable ones the report is computed from the state."""
+    """Writes the report in the model's words. If these cannot be used, the report is computed from the state."""
     from duckflow.forms.schema import strict_schema
     from duckflow.tools.plan.drafts import ReportDraft, read_draft
 
@@ -26,7 +26,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
     unverified = f" {note(language, 'step_unverified')}"
     job_progress, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     tasks = [task for step in steps_of(drafter.state, job) for task in step.tasks]
-    # If there is no room for all of them, reads are left out first and failures last.
+    # If there is no room for all tasks, reads are left out first and failures last.
     tasks.sort(key=lambda task: (task.status != "failed", task.effect == "read"))
     results = [f"- [{task.status}] {task.line}: {_result_line(task, 200)}" for task in tasks]
     values = {
@@ -74,10 +74,8 @@ async def _changes(undo: UndoKeeper, job: Job) -> str:
     files = [impact for impact in impacts if impact.change != "folder"]
     lines = [f"{one_line(impact.path)} ({impact.change} +{impact.added} -{impact.removed})" for impact in files]
     if unlisted_files := files[CHANGES:]:
-        added_lines, removed_lines = (
-            sum(impact.added for impact in unlisted_files),
-            sum(impact.removed for impact in unlisted_files),
-        )
+        added_lines = sum(impact.added for impact in unlisted_files)
+        removed_lines = sum(impact.removed for impact in unlisted_files)
         lines[CHANGES:] = [f"… {len(unlisted_files)} (+{added_lines} -{removed_lines})"]
     return "; ".join(lines)
 
@@ -108,7 +106,7 @@ def _result_line(task: Task, room: int) -> str:
 
 
 def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> str:
-    """Returns the message that tells the model that the job has ended."""
+    """Returns the message by which the model learns that the job has ended."""
     return render(
         language,
         "job_ended",

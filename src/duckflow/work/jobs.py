@@ -1,4 +1,4 @@
-"""The background worker: runs jobs beside the conversation, in the same process, on the same state."""
+"""The background worker: runs jobs beside the conversation, in the conversation's process and on its state."""
 
 import asyncio
 import logging
@@ -21,11 +21,10 @@ from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note, render
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.action import REMEMBER, STEERING, Action, Decision, TaskProfile
-from duckflow.state.agent import AgentState
-from duckflow.state.job import Job, JobReport, JobStatus
+from duckflow.state.agent import AgentState, Job, JobReport, JobStatus
+from duckflow.state.data import said, say
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import said, say
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.steering import tell_unheard
@@ -81,7 +80,7 @@ class JobRunner:
         self._stop_listening: Callable[[], None] = lambda: None
         session.subscribe(self._follow, JobChanged)
         for job in session.state.live_jobs():
-            # A crash has cut the job off; it waits to be resumed.
+            # A crash has cut the job off; it stays so until the user resumes it.
             _mark_interrupted(self._session, job)
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
@@ -98,7 +97,8 @@ class JobRunner:
         return state.jobs[job.job_id]
 
     async def pause(self, job_id: str) -> Job:
-        """Pauses a job, and returns when everything that it runs stands still."""
+        """Pauses a job, and returns when everything that it runs has stopped. Raises a ToolError if something goes
+        on."""
         job = self._find(job_id, ("running",))
         self._session.emit(JobChanged(job_id=job.job_id, status="paused"))
         running = self._running.get(job.job_id)
@@ -114,7 +114,7 @@ class JobRunner:
         return job
 
     async def cancel(self, job_id: str) -> Job:
-        """Cancels a job, and returns when everything that it ran is gone."""
+        """Cancels a job, and returns when everything that the job ran has ended."""
         job = self._find(job_id, ("running", "paused", "interrupted"))
         running = self._running.get(job.job_id)
         if running is None or running.task is None:
@@ -128,13 +128,13 @@ class JobRunner:
         return job
 
     def hold(self) -> None:
-        """Keeps jobs from beginning a task until it is clear whether the user's words concern them."""
+        """Keeps jobs from beginning a task until it is clear whether what the user has said is about them."""
         self._heard.clear()
         self._stop_listening = self._session.subscribe(self._hear, DecisionMade, ActionFinished, TurnEnded)
 
     async def settle(self) -> None:
-        """Returns when no task is in the middle of its work. No task is begun any more; if this is cancelled, the jobs
-        go on."""
+        """Waits until no task is in the middle of its work. No new task is begun, unless this call is cancelled: then
+        the jobs go on."""
         self._settling = True
         self._heard.clear()
         try:
@@ -145,8 +145,8 @@ class JobRunner:
             raise
 
     async def rest(self, alone: bool) -> None:
-        """Returns when no job runs any more; a paused one does not count. `alone` means that nobody is there who could
-        resume a paused job, so it is cancelled."""
+        """Waits until no job runs any more; a paused job does not count. `alone` means that nobody is there who could
+        resume a paused job, so such a job is cancelled."""
         changed = asyncio.Event()
         unsubscribe = self._session.subscribe(lambda _: changed.set(), JobChanged)
         try:
@@ -162,7 +162,7 @@ class JobRunner:
                 await self.cancel(job.job_id)
 
     async def aclose(self) -> None:
-        """Stops every job; it can be resumed in the next session."""
+        """Stops every job. The next session can resume them."""
         tasks = self._tasks(paused=True)
         for task in tasks:
             task.cancel()
@@ -222,7 +222,7 @@ class JobRunner:
             self._end(job, "failed", count_results(self._drafter, job))
 
     async def _offer_lesson(self, job: Job, actor: Actor) -> None:
-        """Offers the lesson of a completed plan or a failed job, through the Gate like any other change."""
+        """Offers the user the lesson of a completed plan or a failed job. Keeping it needs a yes, like any change."""
         state = self._session.state
         plan, lesson = state.plans.get(job.plan_id), job.report.lesson if job.report else ""
         if not (self._settings.offer_lessons and lesson and plan):
@@ -253,7 +253,7 @@ class JobRunner:
         return note(self._session.state.language, key, **values)
 
     def _find(self, job_id: str, statuses: tuple[JobStatus, ...]) -> Job:
-        """Finds the job by its id or name; without one, the latest with such a status."""
+        """Finds the job by its id or name; without an id, the latest job with one of these statuses."""
         jobs = self._session.state.jobs
         matching_jobs = [
             job for job in jobs.values() if job.status in statuses and job_id in ("", job.job_id, job.name)
@@ -303,8 +303,8 @@ async def _until_settled(session: Session) -> None:
 
 
 def _mark_interrupted(session: Session, job: Job) -> None:
-    """Marks the tasks that were begun: the user is asked before they run again. A task that only waited at the Gate
-    begins anew, with its question."""
+    """Marks the tasks that had begun when the job was cut off: the user is asked before they run again. A task that
+    only waited for the user's yes begins anew and asks its question again."""
     status = "pending" if only_asked(session.state, job) else "interrupted"
     for step in steps_of(session.state, job):
         for task in step.tasks:
@@ -316,7 +316,7 @@ def _mark_interrupted(session: Session, job: Job) -> None:
 
 
 def _wait_for_model(session: Session, job: Job, problem: ProviderUnreachable) -> None:
-    """Interrupts the job. It can go on from there once the model can be reached again and the user says so."""
+    """Interrupts the job, as the model cannot be reached. When the model is back, the user can resume the job."""
     _mark_interrupted(session, job)
     for line in (said(problem), say("job.interrupted", job=job.name)):
         session.emit(Noticed(what=line))

@@ -12,7 +12,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
-from duckflow.errors import ToolError, UsageError
+from duckflow.errors import Outcome, ToolError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
@@ -20,15 +20,14 @@ from duckflow.events.work import StepChanged
 from duckflow.i18n.answers import WholeAnswer, read_answer, read_whole
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import wish_in
-from duckflow.outcome import Outcome
 from duckflow.state.action import Evidence, evidence_of
-from duckflow.state.data import same_words
+from duckflow.state.data import Phrase, said, same_words, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.plan import Plan, Step, StepStatus
-from duckflow.state.progress import job_progress
+from duckflow.state.progress import job_progress, told_end
 from duckflow.state.question import Answer, Choice, Question
-from duckflow.tools.plan.ports import Folder, Jobs
+from duckflow.tools.plan.folder import WorkFolder
+from duckflow.tools.plan.ports import Jobs
 from duckflow.tools.plan.steering import tell_changed_steps
 from duckflow.work.jobs import JobRunner
 
@@ -40,7 +39,7 @@ PLAIN_YES = WholeAnswer("yes")
 
 
 class PlanApproval:
-    """Approves or drops a plan by events, no matter who said yes or no."""
+    """Approves or drops a plan, whether the user's yes or no came as an answer, a command, or through the model."""
 
     def __init__(
         self,
@@ -62,8 +61,8 @@ class PlanApproval:
         session.subscribe(self._hear, PlanChanged)
 
     async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
-        """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. A yes for
-        longer also adds the permission rule for the plan's files."""
+        """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. If the
+        user's yes is valid for longer, the permission rule for the plan's files is added."""
         first_turn = plan.since or self._session.state.turn
         approved_plan = plan.model_copy(update={"status": "approved", "approved": None, "since": first_turn})
         self._session.emit(PlanChanged(plan=approved_plan))
@@ -83,9 +82,9 @@ class PlanApproval:
         return note(self._session.state.language, key, plan=plan.name, step=first)
 
     async def pass_on(self, words: str, background: bool) -> str:
-        """Checks the model's claim that the user has agreed. It counts only with the whole newest message of the user,
-        said after the draft was shown, in which nothing speaks against it. If that is no plain yes, one key confirms
-        it."""
+        """Checks the model's claim that the user has agreed. `words` must be the user's whole newest message, said
+        after the draft was shown, and nothing in it may speak against a yes. If it is no plain yes, the user is asked
+        to confirm it by one key."""
         state = self._session.state
         plan, newest = state.plan, self._newest()
         if plan is None or plan.status != "draft":
@@ -97,7 +96,7 @@ class PlanApproval:
         answer = read_whole(newest.text, state.language)
         confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
-            confirmation = await self._confirmed(plan)
+            confirmation = await self._confirmed(plan, in_background=background or answer.background)
         if confirmation.choice != "yes":
             why = note(state.language, "approve_no_yes")
             why += "\n" + note(state.language, "user_says", text=confirmation.text) if confirmation.text else ""
@@ -107,9 +106,13 @@ class PlanApproval:
             objection if isinstance(objection, str) else note(state.language, "approve_in_background", plan=plan.name)
         )
 
+    def overhear(self) -> None:
+        """Notes that the newest message does not answer the question whether the plan's draft is approved."""
+        self._heard_before = self._newest_id()
+
     def drop(self, plan: Plan) -> Phrase:
         """Drops a plan. If only a weaker draft of an approved plan was open, drops that draft and keeps the approved
-        plan. Says which of the two it was."""
+        plan. Returns the phrase that says which of the two was dropped."""
         if plan.approved:
             self._session.emit(PlanChanged(plan=plan.approved))
             self._phases.plan_approved()
@@ -118,15 +121,16 @@ class PlanApproval:
         self._phases.plan_refused()
         return say("plan.dropped", name=plan.name)
 
-    async def _confirmed(self, plan: Plan) -> Answer:
+    async def _confirmed(self, plan: Plan, *, in_background: bool) -> Answer:
         no_choice = Choice(key="no", label=say("plan.start_no"), takes_text=True)
-        choices = (Choice(key="yes", label=say("plan.start_yes")), no_choice)
+        yes_label = say("plan.start_background") if in_background else say("plan.start_yes")
+        choices = (Choice(key="yes", label=yes_label), no_choice)
         title = say("plan.start", name=plan.name)
         return await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, PlanChanged) and event.plan.status == "draft":
-            self._heard_before = self._newest_id()
+            self.overhear()
 
     def _newest(self) -> Message | None:
         return next(
@@ -144,9 +148,9 @@ class PlanApproval:
 
 
 class PlanAnswer(Policy):
-    """Takes a message as the answer to a draft: yes approves and no drops it. A word for waiting leaves it as it is.
-    Everything else goes to the model, which may answer, revise the draft or pass on a yes. If a job is at work, the
-    model is told how to hand the message on to it."""
+    """Takes a message as the answer to a draft: yes approves the draft, and no drops it. A word for waiting leaves it
+    as it is. Everything else goes to the model, which may answer, revise the draft or pass on a yes. If a job is at
+    work, the model is told how to hand the message on to it."""
 
     def __init__(self, approval: PlanApproval) -> None:
         self._approval = approval
@@ -155,6 +159,10 @@ class PlanAnswer(Policy):
         plan, language = turn.state.plan, turn.state.language
         if plan is None or plan.status != "draft":
             return _told_of_jobs(turn) if turn.request and turn.state.live_jobs() else None
+        if turn.wish != turn.request:
+            # A file, a program or a server may have written the rest of it, and the yes must be the user's own.
+            self._approval.overhear()
+            return turn.note("plan_waits", plan=plan.name)
         whole_answer, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
         if whole_answer.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
@@ -183,22 +191,27 @@ def _told_of_jobs(turn: TurnSoFar) -> str:
 
 
 class StepChecks:
-    """Opens a completed step again when a result speaks against it, and closes it when a result shows it after all.
-    It hears of results everywhere: in the conversation, in a job, and of the user's own undo."""
+    """Opens a completed step again when a result speaks against it, and completes it when a later result shows that the
+    step is done. Results of the conversation, of jobs and of the user's own undo all count."""
 
-    def __init__(self, session: Session, folder: Folder) -> None:
+    def __init__(self, session: Session, folder: WorkFolder) -> None:
         self._session = session
         self._folder = folder
         self._opened: set[str] = set()
         self._taken_back: dict[str, str] = {}
-        """The evidence of the steps whose work is undone."""
+        """The evidence of each step whose work was undone, by the step's id."""
         self._listening = False
         session.subscribe(self._listen, PlanChanged)
         if session.state.plans:
             self._listen()
 
-    def _listen(self, _: Event | None = None) -> None:
-        """Begins to hear of results, once there is a plan."""
+    def _listen(self, event: Event | None = None) -> None:
+        """Subscribes to results once there is a plan. If a changed plan names its checks in another way, older results
+        may show that its steps are done."""
+        if isinstance(event, PlanChanged) and event.plan.under_way:
+            for step in event.plan.steps:
+                if step.unverified:
+                    self._close(event.plan, step)
         if not self._listening:
             self._listening = True
             self._session.subscribe(self._hear, ActionFinished, TurnUndone)
@@ -234,7 +247,8 @@ class StepChecks:
             self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
 
     def _bring_back(self) -> None:
-        """Completes these steps again after a redo, since nothing else has changed and their evidence holds again."""
+        """Completes the steps again whose undone work has been restored by a redo: nothing else has changed, so their
+        evidence is valid again."""
         plan = self._session.state.plan
         for step in list(plan.steps) if plan else ():
             if plan and step.step_id in self._taken_back:
@@ -260,8 +274,8 @@ class StepChecks:
             self._session.emit(Noticed(what=say("plan.step_reopened", step=", ".join(reopened_steps), why=why)))
 
     def _close(self, plan: Plan, step: Step) -> None:
-        """Completes a step that a result now shows: one that was called done too early, or one that a check had
-        reopened."""
+        """Completes a step if a result now shows that it is done. The step was called done too early, or a check had
+        reopened it."""
         from duckflow.tools.plan.criterion import named_in
         from duckflow.tools.plan.proof import proof
 
@@ -276,7 +290,7 @@ class StepChecks:
 
 
 class PlannedWork:
-    """Approves, changes and drops the plan; pauses, resumes and cancels its jobs; stops and speaks to agents."""
+    """Approves, changes and drops the plan; pauses, resumes and cancels its jobs; stops agents and talks to them."""
 
     def __init__(
         self,
@@ -330,6 +344,9 @@ class PlannedWork:
         self._controls.add(task)
         task.add_done_callback(self._controls.discard)
 
+    async def controlled(self) -> None:
+        await asyncio.gather(*self._controls)
+
     async def stop_agent(self, agent_id: str) -> None:
         self._agents().stop(agent_id)
 
@@ -344,13 +361,14 @@ class PlannedWork:
             case None:
                 return None
             case "progress":
-                return tuple(line for job in state.live_jobs() for line in job_progress(state, job))
+                ended_lines = tuple(map(told_end, state.just_ended()))
+                return ended_lines or tuple(line for job in state.live_jobs() for line in job_progress(state, job))
             case wish:
                 self.control(wish)
                 return ()
 
     async def _approve(self, shown: str) -> str | Ending:
-        """Approves the draft that was shown. A turn that ran in between may have put another one in its place."""
+        """Approves the draft that was shown. A turn that ran in between may have replaced it by another draft."""
         plan = self._session.state.plan
         if plan is None or plan.status != "draft":
             return Ending("done")

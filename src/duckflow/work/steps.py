@@ -1,5 +1,5 @@
 """The steps of a job. The tasks of a step are the calls of an agent with a context of its own, or a drafted list if the
-model cannot call tools. As long as they succeed, the model is not asked between them."""
+model cannot call tools. As long as the tasks succeed, the model is not asked between them."""
 
 import asyncio
 import json
@@ -20,9 +20,9 @@ from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
 from duckflow.state.action import RESPOND, Action, succeeded
-from duckflow.state.job import AgentReport, Job
+from duckflow.state.agent import AgentReport, Job
+from duckflow.state.data import said, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import said, say
 from duckflow.state.plan import Plan, Step, StepStatus, Task, has_none_left, next_task, startable
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
@@ -35,17 +35,17 @@ from duckflow.work.tasks import JobStopped, StepTasks, TaskRunner
 log = logging.getLogger(__name__)
 
 STARTS = 2
-"""The number of times that a job begins a step at most. A check of another step may reopen it, but not for ever."""
+"""A job begins a step at most this many times. A check of another step may reopen it, but not for ever."""
 REMINDERS = 2
-"""The number of times that an agent is reminded at most to answer what the user said to its step."""
+"""An agent is reminded at most this many times to answer what the user said to its step."""
 CAUSE = 160
 PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
 """A pattern for times and addresses, which differ even when the same failure happens again."""
 
 
 class StepEnds(Policy):
-    """Ends an agent's turn without another request if all calls succeeded and show what the step should reach. A
-    failure goes back to the agent with its cause; the same failure again ends the turn, too."""
+    """Ends an agent's turn without another request if all calls succeeded and their results show that the step is done.
+    A failure goes back to the agent with its cause; the same failure again ends the turn, too."""
 
     def __init__(self, lacking: Callable[[], str]) -> None:
         """`lacking` returns the parts of the step's criterion that no result shows."""
@@ -70,8 +70,7 @@ class StepEnds(Policy):
 
 
 class AnswersUser(Policy):
-    """Keeps an agent's step from ending before it has heard what the user said to it, and has said in a text what it
-    did about that."""
+    """Keeps a step from ending before its agent has read what the user said to the step, and has answered in a text."""
 
     def __init__(self, unheard: Callable[[], str], words: Callable[[], Sequence[str]]) -> None:
         """`words` returns all that the user has said to the step."""
@@ -91,14 +90,14 @@ class AnswersUser(Policy):
 
 
 def _more_follows(turn: TurnSoFar) -> bool:
-    """Says whether the model itself has said `continue`: calls alone do not mean that more follows."""
+    """Says whether the model itself has said `continue`: calls alone do not mean that more work follows."""
     decision = turn.last.decision
     return decision.next_step == "continue" and "next_step" in decision.declared
 
 
 class StepWork:
-    """Carries out one step: it runs the open tasks, asks the model when none is open and the step is not over, and ends
-    the step by its record."""
+    """Carries out one step: it runs the open tasks, asks the model when there are none and the step is not done, and
+    ends the step according to its record."""
 
     def __init__(
         self, tasks: StepTasks, actor: Actor, drafter: Drafter, runner: TaskRunner, agents: Agents, alone: bool
@@ -115,9 +114,9 @@ class StepWork:
         self._anew = False
         """True if the step was reopened after all its tasks were done, so that it needs new tasks."""
         self._mended = ""
-        """The last failure on the way, in words for the report and for later steps."""
+        """The last failure that was overcome, in words for the report and for later steps."""
         self._answer = ""
-        """The answer to the user's words to the step, from the draft or from the agent."""
+        """The answer to what the user said to the step. It comes from the draft of tasks, or from the agent."""
 
     async def carry_out(self) -> bool:
         """Carries out the step. Returns true if it is completed, or was removed from the plan."""
@@ -140,8 +139,8 @@ class StepWork:
         return success
 
     def _over(self, step: Step) -> bool:
-        """Says whether the step can end without asking the model: everything succeeded and is shown, or the user
-        refused. Words that the user has said since must be heard first."""
+        """Says whether the step can end without asking the model: everything succeeded and results show it, or the user
+        refused. If the user has said something since, the model must read that first."""
         if self._tasks.unheard():
             return False
         if any(task.status == "failed" for task in step.tasks):
@@ -149,12 +148,12 @@ class StepWork:
         return not self._anew and not self._lacking() and any(task.effect != "read" for task in step.tasks)
 
     def _lacking(self) -> str:
-        """Returns the parts of the step's criterion that no result shows."""
+        """Returns the parts of the step's criterion that no result has shown to be true."""
         step = self._tasks.step()
         return lacking(self._state, step, self._drafter.folder) if step else ""
 
     async def _ask_model(self, step: Step) -> bool | None:
-        """Asks the model for the next tasks. Returns how the step ends; nothing if there are tasks to run now."""
+        """Asks the model for the next tasks. Returns whether the step succeeded; None if there are tasks to run now."""
         try:
             if await self._agents.usable():
                 return await self._end_by(await self._run_agent(step))
@@ -174,8 +173,8 @@ class StepWork:
         return None
 
     async def _draft(self, step: Step) -> None:
-        """Drafts tasks for a step that has none, or once, with the cause, in place of a task that failed; and anew
-        whenever the user has said something to the step."""
+        """Drafts tasks for a step that has none, and drafts them anew whenever the user has said something to the step.
+        A failed task is replaced once; the model is then told the cause."""
         failed_task = _failed_task(step)
         await self._runner.read_files(self._tasks.plan, step)
         tasks, answer = await self._drafter.tasks_for(self._tasks.plan, step, self._tasks.hear())
@@ -200,8 +199,8 @@ class StepWork:
         return report
 
     def _own_messages(self, step: Step) -> tuple[Message, ...]:
-        """Returns the calls and results of the step so far, if it was stopped or spoken to before its end. The request
-        is written anew, so the old one is replaced by the step's name."""
+        """Returns the calls and results of a step that was interrupted before its end by a stop or by words of the
+        user. The step's name stands for the old request, because a new request follows."""
         job = self._state.jobs.get(self._actor.job_id)
         step_messages = [message for message in job.messages if message.step == step.step_id] if job else []
         messages_seen = list(dropwhile(lambda message: message.role != "assistant", step_messages))
@@ -217,12 +216,12 @@ class StepWork:
         return step.open_words if step else []
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
-        """Carries out an agent's reply: its calls become the tasks of the step, beside those that are done."""
+        """Carries out an agent's reply: its calls become tasks of the step, after the tasks that are done."""
         decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
         talks = any(action.operation in talk for action in decision.actions) or reading.asks_in_passing(
             self._state.language
         )
-        if step is None or decision.objection() or talks:
+        if step is None or decision.objection() or talks or not decision.actions:
             return await self._runner.dispatch(reading, actor)
         self._note_failure(step)
         readable_actions = list(takewhile(lambda action: action.action_id not in reading.broken, decision.actions))
@@ -250,7 +249,11 @@ class StepWork:
                 actor.emit(MessageAdded(message=message))
 
     def _note_failure(self, step: Step) -> None:
-        if (failed_task := _failed_task(step)) and not self._tasks.wished:
+        if self._tasks.wished:
+            return
+        if self._tasks.refusal:
+            self._mended = note(self._state.language, "step_told_no", words=self._tasks.refusal)
+        elif failed_task := _failed_task(step):
             # The quotes cannot be closed by the text, which a program wrote.
             cause = json.dumps(" ".join(telling_part(failed_task.result or "", CAUSE).split()), ensure_ascii=False)
             self._mended = note(self._state.language, "step_mended", task=failed_task.line, cause=cause)
@@ -263,7 +266,8 @@ class StepWork:
         return Task.model_validate(action.model_dump(include={"operation", "args", "reasoning", "action_id"}))
 
     async def _end_by(self, report: AgentReport) -> bool | None:
-        """Ends the step as the agent's work has ended. Returns nothing when the user's words come first."""
+        """Ends the step according to the agent's report, and says whether it is completed. Returns None if the agent
+        must first read what the user said."""
         step = self._tasks.step()
         if step is None:
             return True
@@ -293,7 +297,7 @@ class StepWork:
     def _completed(self, step: Step, summary: str = "") -> bool:
         evidence = proof(self._state, step, self._drafter.folder)
         if not evidence and self._lacking() and not any(task.effect != "read" for task in step.tasks):
-            # The step has only looked around, and what it was to reach is not there.
+            # The step has only looked around, so its goal is not reached.
             return self._failed(step, summary)
         if step.open_words and not self._answer:
             self._actor.emit(Noticed(what=say("step.unanswered", step=step.name)))
@@ -313,12 +317,12 @@ class StepWork:
 
 
 def _failed_task(step: Step) -> Task | None:
-    """Returns the task by which the step fails. A read that found nothing is no failure of the step."""
+    """Returns the task whose failure makes the step fail. A read that found nothing does not."""
     return next((task for task in step.tasks if task.status == "failed" and task.effect != "read"), None)
 
 
 class JobWork:
-    """Runs the steps of one job as their dependencies allow, side by side where they are independent."""
+    """Runs the steps of one job in the order of their dependencies, and independent steps side by side."""
 
     def __init__(
         self,
@@ -343,8 +347,8 @@ class JobWork:
         self._runner = TaskRunner(actor, dispatcher, drafter, settings)
 
     async def run(self) -> bool:
-        """Runs the steps, and says whether all are completed. After a failure no step is started; those that run come
-        to their end."""
+        """Runs the steps, and says whether all are completed. After a failure no further step is started; steps that
+        run come to their end."""
         running: dict[asyncio.Task[bool], str] = {}
         going_well, starts = True, Counter[str]()
         try:

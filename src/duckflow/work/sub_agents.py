@@ -1,17 +1,16 @@
-"""Agents in the conversation: each is handed a task and returns a report. What they said and did is in the journal of
-the session, from which an agent can go on."""
+"""Agents in the conversation: each is handed a task and returns a report. Their words and actions are in the journal of
+the session, so that an agent can go on from there."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.session import Session
 from duckflow.agent.settings import AgentSettings
 from duckflow.agent.undo import UndoKeeper
-from duckflow.errors import DuckflowError, ToolError, UsageError
+from duckflow.errors import OUTCOMES, DuckflowError, Outcome, ToolError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, MessageAdded, Noticed, PastForgotten
 from duckflow.events.work import AgentEnded, AgentStarted
@@ -19,17 +18,15 @@ from duckflow.extensions.agent_kinds import PACKAGED, REVIEW, AgentKind
 from duckflow.i18n.template import note, quoted, render
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
-from duckflow.outcome import OUTCOMES, Outcome
 from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.review.change import ReviewedChange
 from duckflow.review.current_review import CurrentReview
-from duckflow.review.report import as_text
+from duckflow.review.report import ReviewResult, as_text
 from duckflow.state.action import Operation, evidence_of
-from duckflow.state.data import holds
-from duckflow.state.finding import ReviewFinding, by_weight
-from duckflow.state.job import AgentReport, SubAgent, SubAgentStatus, next_agent_id
-from duckflow.state.message import Message, Usage
-from duckflow.state.phrase import said, say
+from duckflow.state.agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
+from duckflow.state.changes import ReviewFinding, by_weight
+from duckflow.state.data import holds, said, say
+from duckflow.state.message import Message
 from duckflow.tools.tool import Done
 from duckflow.tools.toolbox import Toolbox
 from duckflow.work.agent_bounds import AgentBounds, TurnLimits
@@ -51,17 +48,9 @@ class SharedAgentParts:
     reviews: CurrentReview
 
 
-class ReviewResult(NamedTuple):
-    """The result of a review."""
-
-    findings: tuple[ReviewFinding, ...]
-    report: AgentReport
-    usage: Usage
-
-
 @dataclass(slots=True)
 class WithinReach:
-    """A running agent as the user can reach it: to tell it something, or to stop it."""
+    """A running agent, kept so that the user can talk to it or stop it."""
 
     said: list[str] = field(default_factory=list[str])
     work: asyncio.Future[AgentReport] | None = None
@@ -105,7 +94,7 @@ class SubAgents:
             running.work.cancel()
 
     def tell(self, agent_id: str, text: str) -> None:
-        """Says something to one agent. It hears that before its next request."""
+        """Says something to one agent, which reads it with its next request."""
         self._running(agent_id).said.append(text)
         self._session.emit(Noticed(what=say("agent.told", agent=agent_id, text=text)))
 
@@ -121,7 +110,7 @@ class SubAgents:
         return await self._begin(agent, agent_kind, None)
 
     async def review(self, change: ReviewedChange, task: str = "") -> ReviewResult:
-        """Has a change reviewed by an agent, on the user's own wish."""
+        """Has an agent review a change, because the user asked for it."""
         await self._require_agents()
         agent, agent_kind = self._make(task or note(self._session.state.language, "review_task"), REVIEW, ())
         await self._begin(agent, agent_kind, change)
@@ -138,7 +127,7 @@ class SubAgents:
         if claim_of_other := self._locks.claim(agent.agent_id, agent.files if not how.only_reads else ()):
             why = self._note("agent_file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
             raise ToolError(why, "agent.file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
-        # From now on its name is taken.
+        # From now on no other agent can get this id.
         self._session.emit(AgentStarted(agent=agent))
         within_reach = self._at_work[agent.agent_id] = WithinReach()
         try:
@@ -160,7 +149,7 @@ class SubAgents:
                 self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
 
     def _make(self, task: str, kind: str, files: tuple[str, ...]) -> tuple[SubAgent, AgentKind]:
-        """Makes a new agent, or takes up the earlier one that is named as its kind."""
+        """Makes a new agent. If `kind` is the id of an earlier agent, that agent goes on instead."""
         agents, kinds = self._session.state.agents, PACKAGED | {own.name: own for own in self._own_kinds()}
         earlier_agent = agents.get(kind)
         if earlier_agent and earlier_agent.status == "running":
@@ -290,7 +279,7 @@ class SubAgents:
         return tuple(by_weight(finding for finding in self._session.state.findings if finding.agent_id == agent_id))
 
     def _ended(self, agent: SubAgent, report: AgentReport) -> Done:
-        """Records the agent's end, and returns what the conversation is told of it."""
+        """Records the agent's end, and returns the result for the conversation."""
         state = self._session.state
         status = _status(report.outcome)
         evidence = () if agent.only_reads else report.evidence
@@ -318,8 +307,8 @@ class SubAgents:
 
 
 def _status(outcome: Outcome) -> SubAgentStatus:
-    """Returns the status for an outcome. An agent that is not done, has not failed and has reached no limit of its own
-    was stopped by a person."""
+    """Returns the status for an outcome. If an agent is not done, has not failed and has reached no limit of its own, a
+    person has stopped it."""
     match outcome:
         case "done":
             return "done"
@@ -348,8 +337,8 @@ def messages_of(session: Session, agent_id: str) -> tuple[Message, ...]:
 
 
 def mark_interrupted(session: Session) -> str:
-    """Ends the agents that were at work when the program ended, with what they had done. Returns what the model is told
-    of them."""
+    """Ends the agents that were at work when the program ended; what they had done is kept in their reports. Returns
+    the note for the model about them."""
     state = session.state
     cut_off = [agent for agent in state.agents.values() if agent.status == "running"]
     for agent in cut_off:

@@ -20,9 +20,9 @@ from duckflow.pacemaker.signatures import step_of
 from duckflow.pacemaker.vitals import Signal
 from duckflow.state.action import READ_FILE, Action, Decision, Operation, TaskProfile, succeeded
 from duckflow.state.agent import AgentState
+from duckflow.state.data import said, say
 from duckflow.state.message import Message
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import said, say
 from duckflow.state.plan import Plan, Step, Task, TaskList, TaskStatus, next_task
 from duckflow.state.progress import only_asked
 from duckflow.state.question import Choice, Question
@@ -39,8 +39,8 @@ LOOKED_AT = 3
 
 
 class TaskRunner:
-    """Runs one task within its time limit. Before a text is written, the model is shown what it builds on: the file
-    itself and the files that this plan has made."""
+    """Runs one task within its time limit. Before a text is written, the model is shown the files that the text builds
+    on: the file itself and the files that this plan has made."""
 
     def __init__(self, actor: Actor, dispatcher: Dispatcher, drafter: Drafter, settings: AgentSettings) -> None:
         self._actor = actor
@@ -48,27 +48,27 @@ class TaskRunner:
         self._drafter = drafter
         self._seconds = settings.task_seconds
         self._looked_at: set[tuple[str, str]] = set()
-        """Pairs of a step and a path for which the step's context holds the file as it is now."""
+        """Pairs of a step's id and a path: the step's context contains the present text of that file."""
         self._explained: set[str] = set()
-        """The steps whose context says what their texts are for."""
+        """The ids of the steps whose context already says what their texts are for."""
 
     def changes(self, task: Task) -> bool:
         operation = self._operation(task.operation)
         return operation is None or operation.changes
 
     def actor_of(self, step: Step) -> Actor:
-        """Returns the job's actor in the role of this step."""
+        """Returns the actor of the job, acting for this step."""
         return replace(self._actor, step_id=step.step_id)
 
     async def dispatch(self, reading: ParsedReply, actor: Actor) -> Dispatched:
-        """Carries out a reply whose calls are not tasks of the step."""
+        """Carries out a reply whose calls do not become tasks of the step."""
         return await self._dispatcher.run(reading, actor)
 
     async def run(
         self, plan: Plan, step: Step, actions: list[Action], actor: Actor, why: str
     ) -> tuple[Dispatched, dict[str, str]]:
-        """Runs the actions of one task, or of edits that share a Gate. Returns the results, and the same in words for
-        the model, by action."""
+        """Runs the actions of one task, or of several edits that are asked about together. Returns the results, and the
+        text that the model gets for each action, by the action's id."""
         language = self._drafter.state.language
         try:
             async with replace(actor, step_id=step.step_id).at_most(self._seconds * len(actions)) as actor:
@@ -89,7 +89,7 @@ class TaskRunner:
         return dispatched, _for_each(actions, note(language, "task_not_run")) | results_by_id
 
     def only_edits(self, task: Task) -> bool:
-        """Says whether the task only puts a text, which is there already, into a file."""
+        """Says whether the task only writes a text into a file, and already contains that text."""
         operation = self._operation(task.operation)
         return operation is not None and bool(operation.body) and operation.body in task.args
 
@@ -122,13 +122,13 @@ class TaskRunner:
 
     async def read_files(self, plan: Plan, step: Step) -> None:
         """Reads the step's own files that are quoted whole, if the step writes texts: a file that counts as read is not
-        overwritten when somebody changes it meanwhile. The conversation has read the others itself."""
+        overwritten when somebody changes it meanwhile. Other quoted files were read by the conversation."""
         if await self._drafter.writes_texts():
             whole_paths = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
             await self._read((path for path in files_of(plan, step) if path in whole_paths), step, self.actor_of(step))
 
     def _explain(self, plan: Plan, step: Step, actor: Actor) -> None:
-        """Writes once into the step's own context what its texts are for."""
+        """Tells the model once, in the step's own context, what the step's texts are for."""
         if step.step_id in self._explained:
             return
         self._explained.add(step.step_id)
@@ -175,8 +175,8 @@ class StepTasks:
     """Runs the open tasks of a step. It looks at the state before every task, so that a change of the plan counts at
     once.
 
-    To the job's Pacemaker a task is a loop, and every completed task is progress; the limit of loops counts for each
-    step. An agent has a Pacemaker of its own, which watches over its tasks."""
+    For the job's Pacemaker (which limits loops) a task is a loop, and every completed task is progress; the limit holds
+    for each step. An agent has a Pacemaker of its own, which watches over its tasks."""
 
     def __init__(
         self,
@@ -200,6 +200,8 @@ class StepTasks:
         """True if the user has refused a task without saying what they want instead."""
         self.wished = False
         """True if the last task was not run because the user wants something else first. That is no failure."""
+        self.refusal = ""
+        """The words with which the user said no to the last task. A refusal is no failure, either."""
         self._heard = 0
         """The number of the user's messages to the step that a request has already contained."""
 
@@ -208,16 +210,16 @@ class StepTasks:
         return self._state.plans[self.plan_id]
 
     def step(self) -> Step | None:
-        """Returns the step as it is now; nothing when it has left the plan."""
+        """Returns the step as it is now; None if it is no longer in the plan."""
         return next((step for step in self.plan.steps if step.step_id == self.step_id), None)
 
     def unheard(self) -> str:
-        """Returns the user's words to the step that no request has contained yet."""
+        """Returns what the user has said to the step and no request has contained yet."""
         step = self.step()
         return "\n".join(step.open_words[self._heard :]) if step else ""
 
     def hear(self) -> str:
-        """Returns these words and counts them as heard: the caller puts them into a request."""
+        """Returns the unheard words and counts them as heard: the caller puts them into a request."""
         words, step = self.unheard(), self.step()
         self._heard = len(step.open_words) if step else 0
         return words
@@ -227,8 +229,8 @@ class StepTasks:
         self._actor.emit(TasksPlanned(plan_id=self.plan_id, step_id=self.step_id, tasks=tuple(tasks)))
 
     async def run(self, actor: Actor, why: str = "") -> Dispatched:
-        """Runs the open tasks when no other list touches their files, until the user says something to the step. `why`
-        is what an agent says of them; the user reads it at the Gate."""
+        """Runs the open tasks, once no other step changes their files, until the user says something to the step. `why`
+        is the agent's reason for them, which the user reads when asked to allow them."""
         dispatched = Dispatched()
         async with self._locks.when_free(self.step_id):
             while (step := self.step()) and (task := next_task(step)) and not self.unheard():
@@ -246,8 +248,8 @@ class StepTasks:
         return dispatched
 
     def _with_edits(self, step: Step, task: Task, actor: Actor) -> list[Task]:
-        """Returns the task. If it is an edit in an agent's reply, the edits that stand behind it come along: they share
-        one Gate."""
+        """Returns the task alone. An edit in an agent's reply is returned together with the edits right after it: the
+        user is asked about them in one question."""
         tasks_from_here = step.tasks[step.tasks.index(task) :]
         edits = list(takewhile(self._may_join, tasks_from_here))
         return edits if actor.inner and len(edits) > 1 else [task]
@@ -275,7 +277,7 @@ class StepTasks:
             raise
         results = {result.action_id: succeeded(result) for result in dispatched.results}
         if dispatched.stop == "user_spoke":
-            # The tasks that were not begun stay open. The agent reads the words and decides anew.
+            # The tasks that were not begun stay open. The agent reads the user's words and decides anew.
             for task in tasks[len(results) :]:
                 self._tell(task, "pending", task.result)
             tasks, actions = tasks[: len(results)], actions[: len(results)]
@@ -283,6 +285,7 @@ class StepTasks:
         done.add(dispatched)
         self.unwanted |= dispatched.stop == "refused" and not dispatched.refusal
         self.wished = dispatched.wished
+        self.refusal = dispatched.refusal if dispatched.stop == "refused" else ""
         for task, action in zip(tasks, actions, strict=True):
             ok = results.get(action.action_id, False) and (len(tasks) > 1 or not dispatched.stop)
             self._tell(task, "completed" if ok else "failed", texts[action.action_id])
@@ -294,7 +297,7 @@ class StepTasks:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
-        """Asks the Pacemaker before a task. It may show a line or ask the user; the answer may end the job."""
+        """Asks the Pacemaker before a task. It may show a line or ask the user, whose answer may end the job."""
         view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         self._loops += 1
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
@@ -308,8 +311,8 @@ class StepTasks:
             raise JobStopped
 
     async def _may_run(self, task: Task) -> bool:
-        """Says whether a task may run. One that was cut off may have been done already, so it runs again only when the
-        user says so. The step hears what they want instead."""
+        """Says whether a task may run. A task that was cut off may have been done already, so it runs again only if the
+        user agrees. The step gets the user's words if they want something else."""
         if task.status == "pending" or not self._runner.changes(task):
             return True
         question = Question(kind="gate", title=say("job.again", task=task.line), choices=AGAIN)

@@ -142,7 +142,7 @@ async def test_secrets_are_blotted_out(story: Story, form: Format) -> None:
 @pytest.mark.parametrize("form", list(Format))
 async def test_a_document_speaks_the_users_language(story: Story, form: Format) -> None:
     text = document(story, form, "ja")
-    assert "ターン 1" in text and "バイタル" in text and "費用" in text and "Turn 1" not in text
+    assert "ターン 1" in text and "調子" in text and "費用" in text and "Turn 1" not in text
     assert form is not Format.HTML or '<html lang="ja">' in text
 
 

@@ -1,1 +1,1 @@
-"""The policies that lead a small model through a turn. None of it is loaded for a model that is not led."""
+"""The policies that guide a small model through a turn step by step. For other models none of them is loaded."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import has, in_language, joined, languages_in, search
+from duckflow.i18n.words import has, in_language, joined, languages_in, search
 
 PATH = (
     r"(?<![A-Za-z0-9_./@:\\-])((?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-][A-Za-z0-9_.-]*"
@@ -23,9 +23,9 @@ class Errand(NamedTuple):
     names: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     only_writes: bool = False
-    """True if the request seems to want nothing but these files written, so that it is done once they are written."""
+    """True if the request seems to want nothing but these files, so that writing them completes it."""
     only_asks: bool = False
-    """True if the request is a question, so that it is done once it is answered."""
+    """True if the request is only a question, so that an answer completes it."""
 
 
 def greets(request: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -51,7 +51,7 @@ def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
 
 
 def is_file(name: str) -> bool:
-    """Says whether the name can only be a file, and not something else with a dot in it, such as a method."""
+    """Says whether the name can only be a file's, and not that of something else with a dot in it, such as a method."""
     from duckflow.tools.plan.criterion import ENDINGS
 
     return "/" in name or re.search(rf"(?i)\.{ENDINGS}$", name) is not None
@@ -71,8 +71,8 @@ def _verbs(language: str) -> Iterator[re.Pattern[str]]:
 
 
 def _wish(before: str, after: str, languages: Sequence[str]) -> str:
-    """Returns what the words around a file say is to be done to it: `write`, `read`, `other`, or nothing. The default
-    language is tried last."""
+    """Returns what the words around a file's name ask to be done with the file: `write`, `read`, `other`, or an empty
+    text. The default language is tried last."""
     for language in reversed(languages):
         wish = _wish_after(language, before, after)
         wish = _wish_before(language, before) if wish is None else wish
@@ -82,7 +82,7 @@ def _wish(before: str, after: str, languages: Sequence[str]) -> str:
 
 
 def _wish_after(language: str, before: str, after: str) -> str | None:
-    """Returns what the verb after the file says is to be done with it; None if no verb follows."""
+    """Returns what the verb after the file's name asks for; None if no verb follows."""
     sentence_end = in_language(language, "requests.sentence_end")
     after = sentence_end.split(after, maxsplit=1)[0]
     if in_language(language, "requests.renamed").search(sentence_end.split(before)[-1] + after):
@@ -94,8 +94,7 @@ def _wish_after(language: str, before: str, after: str) -> str | None:
 
 
 def _wish_before(language: str, before: str) -> str | None:
-    """Returns what the last verb before the file says is to be done with it; None if the language puts no
-    verb there."""
+    """Returns what the last verb before the file's name asks for; None if this language puts no verb there."""
     if not has(language, "requests.verb_before"):
         return None
     before = in_language(language, "requests.sentence_end").split(before)[-1]

@@ -1,4 +1,4 @@
-"""Holds a small model to every part of the request until it is done; a part that stays undone is named."""
+"""Makes a small model do every part of the request. The user is told which parts remain undone."""
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
@@ -13,7 +13,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Loop, Policy, TurnSoFar
 from duckflow.agent.thinker import Narrow
 from duckflow.events.types import Noticed
-from duckflow.i18n.language import search
+from duckflow.i18n.words import search
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import (
     READ_FILE,
@@ -25,19 +25,20 @@ from duckflow.state.action import (
     Operation,
     exit_code,
 )
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 READERS = 2
-"""The number of loops that may only read before a small model is made to write."""
+"""The number of loops in which a small model may only read. After these it has to write."""
 FAILURES = 2
 """The number of failures after which the model may talk about them instead of trying again."""
 TRIES = 3
-"""The number of loops in which the model may be reminded of a part without success."""
+"""The number of loops without progress after which the model is no longer reminded of a part."""
 
 
 class OwedParts(Policy):
-    """Runs what is to be run itself, holds the model to the other parts in the order of the request, and reminds it
-    once of each. The turn is over with the last part, because a small model would only talk on."""
+    """Runs the commands of a request without asking the model, and has the model do the other parts in the order of the
+    request, with one reminder of each. The turn is over with the last part, because a small model would only talk
+    on."""
 
     def __init__(
         self, trial: Trial, answers: PlainAnswer, actor: Actor, phases: Phases, tests: Callable[[], str]
@@ -84,7 +85,7 @@ class OwedParts(Policy):
         if not self._held or turn.state.plan is not None:
             return None
         part, files = self._open[0], self._files()
-        # Other work may have to come first, so the model is held to a part only after it has said that it is done.
+        # Other work may have to come first, so the model is reminded of a part only after it has said that it is done.
         if part.kind != "write" and not self._asked_for.whole and part not in self._reminded:
             return None
         self._idle += 1
@@ -114,8 +115,8 @@ class OwedParts(Policy):
         return self._reminder(turn) if says_done and self._held else None
 
     async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
-        """Names the parts that are not done. The user already knows about those that were refused or are asked
-        about."""
+        """Tells the user which parts are not done. The user already knows about parts that they refused or are being
+        asked about."""
         if ending.outcome in ("pending_user", "exit") or self._refused or turn.state.plan is not None:
             return
         for part in (*self._left, *self._open):
@@ -133,7 +134,7 @@ class OwedParts(Policy):
         return "; ".join(part.words for part in self._leading_answers())
 
     def _leading_answers(self) -> list[OwedPart]:
-        """Returns the answers that the user is waiting for now. One text answers them all."""
+        """Returns the parts at the front of the list that ask for an answer. One text answers all of them."""
         other = next((index for index, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
         return list(dict.fromkeys(self._open[:other]))
 
@@ -151,7 +152,7 @@ class OwedParts(Policy):
         return Ending("done", None if self._answered else self._summary(turn))
 
     def _summary(self, turn: TurnSoFar) -> Phrase | None:
-        """Returns a summary of the parts that are done, where the model has said nothing."""
+        """Returns a summary of the parts that are done, for a turn in which the model has said nothing."""
         done_parts = [part for part in self._asked_for.owed if part not in (*self._open, *self._left)]
         named_files = [path for part in done_parts if part.kind == "write" for path in part.files]
         written_files = named_files or (self._changed if any(part.kind == "write" for part in done_parts) else [])
@@ -173,7 +174,7 @@ class OwedParts(Policy):
         for result in results:
             self._take(result)
         self._idle = 0 if len(self._open) < open_before else self._idle
-        # A read that failed, such as of a file that does not exist yet, is no reason to let the model off.
+        # A read that failed, such as of a file that does not exist yet, does not release the model from the part.
         if any(not result.ok and result.effect != "read" for result in results):
             self._failures += 1
         elif not any(result.changed for result in results):
@@ -199,7 +200,8 @@ class OwedParts(Policy):
                 pass
 
     async def _do_next(self, turn: TurnSoFar) -> Ending | None:
-        """Does the parts that need no Decision: a run, and an answer from what is known."""
+        """Does the next parts that need no Decision of the model: running a command, and answering from what is
+        known."""
         while self._open:
             part = self._open[0]
             if part.kind == "run":
@@ -241,7 +243,7 @@ class OwedParts(Policy):
         return True
 
     def _command(self, part: OwedPart, turn: TurnSoFar) -> str:
-        """Returns the command of a run; nothing where it cannot be told."""
+        """Returns the command for a part that wants something run; an empty text if no command is known."""
         if part.command or part.unclear:
             return part.command
         if part.tests and (command := self._tests()):
@@ -268,7 +270,7 @@ class OwedParts(Policy):
 
 
 def _held_to_writing(operations: Iterable[Operation], paths: Sequence[str], may_look: bool) -> list[Operation]:
-    """Returns only the operation that writes these files, and reads if the model may still look around."""
+    """Returns only the operation that writes these files; also those that read, if the model may still look around."""
     return [
         held_to(operation, path=paths) if operation.name == WRITE_FILE and paths else operation
         for operation in operations
@@ -294,7 +296,7 @@ def _written(part: OwedPart, changed: Sequence[str]) -> bool:
 
 
 def _same(path: str, changed: Iterable[str]) -> bool:
-    """Says whether the path is among the changed ones. A plain name may be in any folder."""
+    """Says whether the path is among the changed paths. A plain name may be in any folder."""
     return any(f"/{name}".endswith(f"/{path.removeprefix('./')}") for name in changed)
 
 

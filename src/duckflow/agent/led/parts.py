@@ -8,11 +8,11 @@ from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.agent.led.errand import PATH, errand, is_file
-from duckflow.i18n.language import has, in_language, languages_in
+from duckflow.i18n.words import has, in_language, languages_in
 
 LONGEST = 500
-"""The length of the longest request that is searched for orders. A longer one mentions many things that nobody orders.
-"""
+"""The length of the longest request that is searched for orders. A longer one mentions many things that it does not
+order."""
 PROGRAMS = {
     ".py": "python3", ".sh": "bash", ".js": "node", ".mjs": "node", ".rb": "ruby", ".pl": "perl", ".php": "php",
     ".lua": "lua", ".go": "go run",
@@ -21,8 +21,8 @@ QUOTED = r"(?s:```.*?(?:```|\Z))|`[^`\n]*`|\"[^\"\n]*\"|“[^”\n]*”|「[^」
 FILE = "<file>"
 
 ORDERED = ("run", "look", "deed", "answer")
-"""The kinds of orders that count as parts by themselves. Files are found separately; everything else is up to the
-model."""
+"""The kinds of orders that count as parts of a request by themselves. Files are found separately; the model decides
+about everything else."""
 Kind = Literal["write", "run", "look", "deed", "answer"]
 
 
@@ -36,13 +36,13 @@ class OwedPart(NamedTuple):
     command: str = ""
     """The command that the request itself gives for a run."""
     tests: bool = False
-    """True if the part is a run of the project's tests."""
+    """True if this part asks to run the project's tests."""
     unclear: bool = False
-    """True if the request does not say how to run it, and no rule knows."""
+    """True if neither the request nor a rule says which command runs this part."""
 
 
 class RequestParts(NamedTuple):
-    """The parts that a request asks for, in its order."""
+    """The parts that a request asks for, in the order in which it names them."""
 
     owed: tuple[OwedPart, ...] = ()
     whole: bool = False
@@ -78,7 +78,7 @@ def files_in(text: str) -> tuple[str, ...]:
 
 
 def program_for(path: str) -> str:
-    """Returns the program that runs a file; nothing where none is known."""
+    """Returns the program that can run a file; an empty text if no such program is known."""
     return PROGRAMS.get(path[path.rfind(".") :], "") if "." in path else ""
 
 
@@ -87,7 +87,7 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 
 
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
-    """Yields the orders of the request. Quoted text orders nothing."""
+    """Yields the orders of the request. Verbs in quoted text are no orders."""
     masked_request = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
     matches = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
     matches = [match for match in matches if not _inside(masked_request, match, spoken)]
@@ -108,8 +108,8 @@ def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
 
 
 def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
-    """Says whether the verb belongs to the description of a program, as in `a script to read a file and count its
-    words`."""
+    """Says whether the verb is no order, but describes a program that the user wants, as in `a script to read a file
+    and count its words`."""
     text_before, text_after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
     if in_language(spoken, "requests.inside_after").search(text_after):
         return True
@@ -187,8 +187,8 @@ def _run(order: RequestOrder, words: str, files: tuple[str, ...], last: str, spo
 
 
 def _last_program(request: str, before: tuple[OwedPart, ...]) -> str:
-    """Returns the file that `it` means: the last one that is written and can be run, else the last one that is
-    named."""
+    """Returns the file that the word `it` in a request means: the last program to be written, or else the last program
+    that the request names."""
     written_programs = [path for part in before if part.kind == "write" for path in part.files if program_for(path)]
     named_programs = [path for path in files_in(request) if program_for(path)]
     return (written_programs or named_programs or [""])[-1]

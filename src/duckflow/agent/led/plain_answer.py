@@ -1,4 +1,4 @@
-"""Asks a small model for an answer in plain text, because in a Decision it tells what it did and not what it saw."""
+"""Asks a small model for an answer in plain text: in a Decision such a model says what it did, and not what it saw."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from duckflow.agent.policies.policy import Loop, TurnSoFar
 from duckflow.agent.project import LANGUAGES
 from duckflow.events.types import MessageAdded
 from duckflow.forms.form import ParsedReply
-from duckflow.i18n.language import facts_of
 from duckflow.i18n.template import render
+from duckflow.i18n.words import facts_of
 from duckflow.prompts.compact import MATERIAL_LENGTH, fenced, plain_request
 from duckflow.state.action import LIST_FILES, READ_FILE, RESPOND, Action
 from duckflow.state.message import Message
@@ -32,7 +32,7 @@ class PlainAnswer:
         self._actor = actor
 
     async def give(self, turn: TurnSoFar, words: str) -> Loop | None:
-        """Returns the answer as a loop of its own; nothing where there is nothing to answer from, or no answer came."""
+        """Returns a separate loop that holds the answer; None without results to answer from, or without an answer."""
         state = turn.state
         if not (material := _material(turn)):
             return None
@@ -55,7 +55,7 @@ class PlainAnswer:
 
 
 def _repeats(text: str, *asked: str) -> bool:
-    """Says whether the text only repeats what was asked."""
+    """Says whether the text only repeats the words of the request."""
     answer, *questions = (re.sub(r"\W+", "", words).casefold() for words in (text, *asked))
     return any(answer in question for question in questions)
 
@@ -81,7 +81,7 @@ def _material(turn: TurnSoFar) -> str:
 
 
 def _counted(turn: TurnSoFar) -> Iterator[str]:
-    """Yields the number of files of each kind in every folder that was listed: a small model cannot count."""
+    """Yields the number of files of each kind in every listed folder, because a small model cannot count them."""
     for loop in turn.loops:
         for action in loop.decision.actions if loop.done.ran(LIST_FILES) else ():
             path, kinds = str(action.args.get("path", ".")), dict[str, list[str]]()

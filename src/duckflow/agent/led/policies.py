@@ -1,4 +1,4 @@
-"""The policies that lead a small model, in their order; the short ones are defined here."""
+"""The policies that guide a small model, in the order in which they run. The short ones are defined here."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from duckflow.agent.led.tryout import Trial, TryOut
 from duckflow.agent.phases import Phases
 from duckflow.agent.policies.policy import Ending, Guidance, Policy, TurnSoFar
 from duckflow.forms.form import ParsedReply
-from duckflow.i18n.language import search
+from duckflow.i18n.words import search
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import PROPOSE_PLAN, READ_FILE, RESPOND, Action, Decision, Operation, TaskProfile
@@ -27,8 +27,8 @@ from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 
 class ReadNamedFiles(Policy):
-    """Reads the files that a request names, if they exist and are not secret. Where the request only wants files read,
-    the model is then told to answer."""
+    """Reads the files that a request names, if they exist and are not secret. If the request only wants files to be
+    read, the model is then told to answer."""
 
     def __init__(self, dispatcher: Dispatcher, actor: Actor) -> None:
         self._actor = actor
@@ -58,7 +58,7 @@ def _reading(turn: TurnSoFar, names: list[str]) -> ParsedReply:
 
 
 class HoldToPlan(Policy):
-    """Offers only the proposal of a plan as the first action, where the user wants a plan."""
+    """Lets a small model do nothing but propose a plan as its first action, if the user wants a plan."""
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         if turn.loops or not wants_plan(turn.state):
@@ -67,7 +67,7 @@ class HoldToPlan(Policy):
 
 
 def wants_plan(state: AgentState) -> bool:
-    """Says whether the user asks for a plan, and there is none yet. A file name does not count."""
+    """Says whether the user asks for a plan and there is none yet. The word "plan" in a file's name does not count."""
     plan_wish = search("requests.wants_plan", re.sub(PATH, "", last_request(state.messages)), state.language)
     return state.plan is None and plan_wish is not None
 
@@ -80,7 +80,7 @@ def _held_to_planning(operations: Iterable[Operation], state: AgentState) -> lis
 
 
 class AnswerEnds(Policy):
-    """Ends the turn with the answer if the request only asks or greets: a small model would only talk on."""
+    """Ends the turn with the answer if the user only asks a question or greets: a small model would only talk on."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases

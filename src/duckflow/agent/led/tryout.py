@@ -28,7 +28,7 @@ TIMED_OUT = "Timed out"
 
 
 class Trial:
-    """Runs a command. If it fails inside a file that the model has just written, the file is mended."""
+    """Runs a command. If it fails inside a file that the model has just written, the model mends the file."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, actor: Actor) -> None:
         self._dispatcher = dispatcher
@@ -36,8 +36,8 @@ class Trial:
         self._actor = actor
 
     async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
-        """Returns the last run, after the repairs, with the fault that remains. Nothing is mended if the command would
-        be asked about again."""
+        """Runs the command, mends the file and repeats both. Returns the last run, and the fault that remains. Nothing
+        is mended if the command would need a question again."""
         dispatched, endless = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
             path, fault = _blamed(paths, dispatched, endless)
@@ -56,7 +56,7 @@ class Trial:
 
 
 def made_up(action: Action) -> Decision:
-    """Returns the Decision for an action that follows from the request itself."""
+    """Returns a Decision with this action, which the request itself asks for, in place of a Decision by the model."""
     return Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
 
 
@@ -71,7 +71,7 @@ def _output(done: Dispatched) -> str:
 
 
 class TryOut(Policy):
-    """Runs the file that was just written, if it is Python and no run of it is asked for anyway."""
+    """Runs a Python file that the model has just written, unless the request asks for a run anyway."""
 
     def __init__(self, dispatcher: Dispatcher, bodies: Bodies, trial: Trial) -> None:
         self._dispatcher = dispatcher
@@ -89,8 +89,8 @@ class TryOut(Policy):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:
-        """Finds out what is wrong inside the file itself. A mistake in the script that tries it says nothing about the
-        file."""
+        """Finds out what is wrong in the file itself. A mistake in the script that calls the file's code does not
+        count."""
         try:
             script = await self._script_for(path, turn.state.language)
         except DuckflowError:
@@ -100,7 +100,8 @@ class TryOut(Policy):
             turn.last.tried, turn.last.fault = trial.tried, trial.fault
 
     async def _script_for(self, path: str, language: str) -> str:
-        """Asks the model for a script that calls what it has just written. Returns nothing if that was another file."""
+        """Asks the model for a script that calls the code in this file. Returns an empty text if the model's last text
+        was for another file."""
         if (written_body := self._bodies.last_for(path)) is None:
             return ""
         request = render(language, "body_try", module=PurePosixPath(path).stem)

@@ -1,1 +1,1 @@
-"""Turn policies: each handles one special situation. The turn runs a list of them and knows none by name."""
+"""Turn policies: each handles one special situation. The turn runs a list of them without knowing which they are."""

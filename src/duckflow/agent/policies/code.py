@@ -1,5 +1,5 @@
-"""Policies about the project's code. The code map is offered where the folder is large enough for it to pay. The
-project's own checkers look at a turn's changes before it ends, and errors that it has brought go to the model."""
+"""Policies about the project's code. Tools of the code map are offered if the folder is large. The project's own
+checkers look at a turn's changes before it ends, and errors that the changes have caused go to the model."""
 
 import asyncio
 import time
@@ -18,8 +18,8 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.safety.files import read_plain
 from duckflow.safety.secrets import KnownSecrets, mask
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ class Diagnosis:
         dependents: Sequence[str],
         deadline: float,
     ) -> "list[Diagnostic]":
-        """Returns the new errors of a checker. The code before the change is checked only if there is an unknown
-        error."""
+        """Returns the new errors of a checker. It also checks the code before the change, but only if it reports an
+        error that was not known."""
         from duckflow.code.checkers import new_errors
 
         changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]
@@ -182,7 +182,8 @@ MOST_RETURNS = 2
 
 
 class OfferCodeMap(Policy):
-    """Looks once, before the first request: the tools are the first part of a request, and stay as they are."""
+    """Offers the tools of the code map if the folder is large. It decides this once, before the first request: the list
+    of tools should not change later, because every request begins with it."""
 
     def __init__(self, folder: Path, toolbox: Toolbox, start: Callable[[], None], settings: CodeSettings) -> None:
         self._folder = folder
@@ -204,7 +205,7 @@ class OfferCodeMap(Policy):
 
 
 class DiagnoseChanges(Policy):
-    """Checks once at the end of the edits; again only when the model has changed something since."""
+    """Checks the changes when the model has finished its edits; again only if it has edited something since."""
 
     def __init__(self, owner: StateOwner, diagnosis: Diagnosis) -> None:
         self._owner = owner
@@ -245,7 +246,7 @@ class DiagnoseChanges(Policy):
         return turn.note("new_errors")
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        """Reports the errors that are left, beside the line that says done."""
+        """Reports the errors that are left, next to the line that says that the work is done."""
         if not self._left or not ending.well:
             return
         count = sum(map(len, self._left.values()))

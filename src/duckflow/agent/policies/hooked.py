@@ -1,10 +1,10 @@
-"""Hooks in a turn: they hear the user's messages, may end the turn, and may send the model back to work."""
+"""Runs hooks around a turn: they hear the user's messages, may end the turn, and may send the model back to work."""
 
 from duckflow.agent.hooks import Hooks
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 
 MOST_RETURNS = 5
 

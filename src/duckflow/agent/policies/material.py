@@ -10,14 +10,14 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import CODE, Session
 from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, Noticed
-from duckflow.i18n.language import contains
 from duckflow.i18n.template import note
+from duckflow.i18n.words import contains
 from duckflow.safety.path_names import shown, shown_size
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import LIST_FILES, READ_FILE
+from duckflow.state.data import Phrase, said, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, said, say
 from duckflow.state.picture import Picture, describe_picture, looks_like_picture, read_header
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.settings import FETCH
@@ -42,8 +42,15 @@ class BringMaterial(Policy):
     """Quotes the files and texts that a message refers to in the conversation, in the form of results."""
 
     def __init__(
-        self, session: Session, toolbox: Toolbox, workspace: Workspace, pictures: ConversationPictures
+        self,
+        session: Session,
+        toolbox: Toolbox,
+        workspace: Workspace,
+        pictures: ConversationPictures,
+        elsewhere: bool = True,
     ) -> None:
+        """`elsewhere` means that a person types here, who may point at pictures outside of the work folder."""
+        self._elsewhere = elsewhere
         self._session = session
         self._toolbox = toolbox
         self._workspace = workspace
@@ -53,8 +60,8 @@ class BringMaterial(Policy):
         """True if a picture has come since `_blind` was last called."""
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
-        """Quotes the material of a message. If pictures come and the model cannot see, the turn is over, because its
-        answer would be made up. The pictures stay in the conversation, for another model."""
+        """Quotes the material of a message. If a picture is part of it and the model cannot see pictures, the turn is
+        over, because its answer would be made up. The pictures stay in the conversation, for another model."""
         for attachment in turn.attachments:
             if attachment.data:
                 await self._open(_decoded(attachment.data), shown(attachment.name)[:LONGEST_NAME])
@@ -63,29 +70,32 @@ class BringMaterial(Policy):
         if self._profile is None:
             self._offer_fetching("\n".join(message.text for message in turn.state.messages if message.role == "user"))
         self._profile = turn.profile
-        await self._bring(turn.request)
+        await self._bring(turn.request, turn.wish)
         return Ending("usage", objection) if (objection := await self._blind()) else None
 
     async def heard(self, message: str) -> None:
         """Quotes the material of a message that comes during a turn. The turn goes on, even if the model cannot see a
         picture."""
-        await self._bring(message)
+        await self._bring(message, message)
         if objection := await self._blind():
             self._session.emit(Noticed(what=objection))
 
     async def _blind(self) -> Phrase | None:
-        """Returns the words for the user if pictures have just come and the model cannot see."""
+        """Returns the message for the user if a picture has just come and the model cannot see pictures."""
         picture_came, self._came = self._came, False
         if not picture_came or self._profile is None or (profile := await self._profile()).images:
             return None
         return say("model.blind", model=profile.name)
 
-    async def _bring(self, message: str) -> None:
+    async def _bring(self, message: str, typed: str) -> None:
+        """Quotes the files that the message mentions. A file, a program or a server may have written a part of the
+        message, so only words that the user has `typed` can point to files outside of the work folder."""
         self._offer_fetching(message)
         if "@" not in message and "＠" not in message:
             return
+        typed_mentions = mentions(typed) if self._elsewhere else []
         for mention in mentions(message):
-            await self._bring_file(mention)
+            await self._bring_file(mention, mention in typed_mentions)
 
     def _offer_fetching(self, message: str) -> None:
         """Offers the tool for web pages once the user mentions the web. Results do not count: the tools are the first
@@ -93,13 +103,13 @@ class BringMaterial(Policy):
         if contains("requests.web", message, self._session.state.language):
             self._toolbox.tell(FETCH)
 
-    async def _bring_file(self, mention: "Mention") -> None:
+    async def _bring_file(self, mention: "Mention", is_typed: bool) -> None:
         if definition := next((definition for path in mention.paths if (definition := self._definition(path))), None):
             await self._bring_lines(*definition)
             return
         path = next((path for path in mention.paths if self._exists(path)), mention.file_like)
         if not path or looks_like_picture(path):
-            self._bring_picture(mention, path)
+            self._bring_picture(mention, path, is_typed)
             return
         if secret_name(path) or secret_name(self._real(path)):
             warning = note(self._session.state.language, "mention_secret", path=path)
@@ -138,13 +148,14 @@ class BringMaterial(Policy):
         self._quote(f"@{name}", text)
         self._session.emit(Noticed(what=say("mention.attached", path=name, lines=text.rstrip().count("\n"))))
 
-    def _bring_picture(self, mention: "Mention", inside: str) -> None:
-        """Shows a picture from the work folder, or from elsewhere if the user points there. Nothing but pictures is
-        read so."""
+    def _bring_picture(self, mention: "Mention", inside: str, is_typed: bool) -> None:
+        """Shows a picture in the work folder, or elsewhere if the user points there. Outside of the work folder nothing
+        but pictures is read."""
         if inside and self._exists(inside):
             return self._show_from(lambda: self._workspace.open(inside), inside)
         picture_paths = [path for path in mention.paths if looks_like_picture(path)]
-        if outside_path := next((path for path in picture_paths if Path(path).expanduser().is_file()), ""):
+        outside_paths = (path for path in picture_paths if is_typed and Path(path).expanduser().is_file())
+        if outside_path := next(outside_paths, ""):
             return self._show_from(lambda: Path(outside_path).expanduser().open("rb"), outside_path)
         if picture_paths:
             self._fail(
@@ -164,8 +175,8 @@ class BringMaterial(Policy):
             self._fail(name, problem)
 
     async def _open(self, data: bytes, name: str) -> None:
-        """Opens a file that came with the message: a picture is shown, and the text of a document is quoted. For
-        anything else the model is told what it is."""
+        """Quotes a file that came with the message: a picture is shown, and the text of a document is quoted. Of any
+        other file the model is only told what kind it is."""
         try:
             if read_header(data) or looks_like_picture(name):
                 self._show(data, name)
@@ -190,8 +201,8 @@ class BringMaterial(Policy):
             self._session.emit(Noticed(what=say("picture.attached", name=name, what=description)))
 
     async def _read(self, path: str, part: dict[str, int]) -> str:
-        """Reads the file with the reading tool itself, so that the model counts as having seen this file or this part
-        of it."""
+        """Reads the file with the tool that the model itself uses for reading, so that the model counts as having seen
+        this file or this part of it."""
         folder = self._exists(path) and self._workspace.stat(path).kind == "folder"
         lines = 0 if folder else self._lines(path)
         tool = self._toolbox.find(LIST_FILES if folder else READ_FILE)
@@ -259,20 +270,20 @@ def _decoded(data: str) -> bytes:
 
 
 class Mention(NamedTuple):
-    """A mention: the paths that may be meant behind an `@`, the longest first."""
+    """A mention: the paths that an `@` in a message may mean, the longest first."""
 
     paths: tuple[str, ...]
 
     @property
     def file_like(self) -> str:
-        """Returns the first of the paths that looks like a file, for a mention of which no path exists. Decorators and
-        names do not look like files."""
+        """Returns the first of the paths that looks like a file. It is used if none of the paths exists. Decorators and
+        names of people do not look like files."""
         return next((path for path in self.paths if re.fullmatch(FILE_LIKE, path) or path.startswith(ELSEWHERE)), "")
 
 
 def mentions(text: str) -> list[Mention]:
-    """Returns the mentions in the order of the text. Addresses and decorators are none, and neither is anything in
-    code."""
+    """Returns the mentions in the order of the text. Mail addresses and decorators are not mentions; in code there are
+    none."""
     distinct_mentions = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
     return list(distinct_mentions)[:MOST_MENTIONS]
 
@@ -284,7 +295,7 @@ def _found(text: str) -> Iterator[Mention]:
 
 
 def _paths(token: str) -> Iterator[str]:
-    """Yields the whole word, then shorter forms without what may follow a path, since not every language separates
+    """Yields the whole word, then shorter beginnings of it that may be the path, since not every language separates
     words by spaces."""
     yield token
     path_end = re.compile(PATH_END)

@@ -1,4 +1,5 @@
-"""Tools of outside servers: before a turn the toolbox learns what they offer; mentions of their resources are read."""
+"""Tools of MCP servers: before a turn the toolbox learns which tools the servers offer, and resources that the message
+mentions are read."""
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
@@ -9,8 +10,8 @@ from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.rpc import RpcError
 from duckflow.safety.secrets import mask
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.state.picture import Picture
 from duckflow.tools.toolbox import Toolbox
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class OfferOutsideTools(Policy):
-    """Offers the tools of outside servers. Nothing changes in the middle of a turn: new tools are offered with the next
+    """Offers the tools of MCP servers. Nothing changes in the middle of a turn: new tools are offered with the next
     one."""
 
     def __init__(self, session: Session, toolbox: Toolbox, start: "Callable[[], Awaitable[OutsideServers]]") -> None:
@@ -37,7 +38,8 @@ class OfferOutsideTools(Policy):
         profile = await turn.profile()
         self._blind = "" if profile.images else profile.name
         servers.offer(self._toolbox, profile.window)
-        await self.heard(turn.request)
+        # A file, a program or a server may have written the rest of the request.
+        await self.heard(turn.wish)
 
     async def heard(self, message: str) -> None:
         if "@" not in message and "＠" not in message:
@@ -48,7 +50,7 @@ class OfferOutsideTools(Policy):
                     break
 
     async def after(self, turn: TurnSoFar) -> None:
-        """Tells the user if there are pictures that the model cannot see. The model is told elsewhere."""
+        """Tells the user if a tool has returned pictures that the model cannot see. The model is told elsewhere."""
         self._tell_blind(any(result.pictures for result in turn.last.done.results))
 
     async def _bring(self, source: str) -> bool:

@@ -1,4 +1,4 @@
-"""The base class of turn policies, and what they see of a turn."""
+"""The base class of turn policies, and the record of a turn that they see."""
 
 import re
 import unicodedata
@@ -8,23 +8,22 @@ from typing import NamedTuple
 
 from duckflow.agent.dispatcher import Dispatched
 from duckflow.agent.thinker import Narrow
+from duckflow.errors import OUTCOMES, Outcome
 from duckflow.events.views import Attachment
-from duckflow.i18n.language import in_language, languages_in, search
 from duckflow.i18n.template import note
-from duckflow.outcome import OUTCOMES, Outcome
+from duckflow.i18n.words import in_language, languages_in, search
 from duckflow.pacemaker.limits import guess_profile
 from duckflow.pacemaker.signatures import failures_in
 from duckflow.state.action import Decision, TaskProfile, evidence_of
 from duckflow.state.agent import AgentState
-from duckflow.state.checks import CheckReport, CheckRun
-from duckflow.state.data import shorten
-from duckflow.state.phrase import LEFT_OUT, Phrase
+from duckflow.state.checks import CheckReport, CheckRun, belongs_to_tests
+from duckflow.state.data import LEFT_OUT, Phrase, shorten
 from duckflow.state.profile import ModelProfile
 from duckflow.tools.shell.calls import tries_out
 
 FAILURE = 120
 CLAUSE = r"[,;.!?:](?=\s(?!\s*\d+\W*$)|$)|[。、！？\n]"
-"""A pattern for the end of a clause. A colon before a number does not end one, as in `failed: 2`."""
+"""A pattern for the end of a clause. A colon before a number, as in `failed: 2`, is not such an end."""
 
 WORK = frozenset(("write", "run", "deed", "rest"))
 """The kinds of orders in a request that must leave a trace in the journal when they are carried out."""
@@ -44,7 +43,8 @@ class Ending(NamedTuple):
 
 
 class Guidance(NamedTuple):
-    """A note for the next prompt, used only if there is no other, and the only operations that the prompt may offer."""
+    """Advice for the next request: a note, which counts only if there is no other note, and a limit to the operations
+    that are offered."""
 
     note: str
     narrow: Narrow | None = None
@@ -63,7 +63,7 @@ class Loop:
 
 
 class Checks(NamedTuple):
-    """The verdict of the results since the last change: what failed, if anything did."""
+    """Says what failed since the last change, if anything did."""
 
     failed: str = ""
     by_command: bool = False
@@ -86,12 +86,13 @@ class TurnSoFar:
     wish: str = ""
     """The user's own words in the request. Text that a custom command has added to them orders nothing."""
     waited: bool = False
-    """The request was typed while another turn ran: it cannot be about what that turn has shown in the end."""
+    """True if the request was typed while another turn ran, so that it cannot be about what that turn showed at its
+    end."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
-    """The ending that the last Decision wants, if any."""
+    """The ending that the model's last Decision asks for, if it asks for any."""
     doubt: str = ""
-    """The reason to doubt the `done` that was just said, although the model has already been asked about it."""
+    """The reason to doubt the model's last `done`, although the model has already been asked about this reason."""
 
     @property
     def last(self) -> Loop:
@@ -102,10 +103,10 @@ class TurnSoFar:
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """Returns what speaks against the turn's work. A check whose last run failed does so until it passes, unless
-        nothing was broken that worked before and the answer tells of it. Any other command that tries something out
-        does so until something else is changed or tried; so does an action that failed and has not worked since. If
-        nothing was changed, a failure that the answer tells of is only what the user wanted to know."""
+        """Returns the failures that speak against the turn's work. A failed check counts until it passes, unless it
+        broke nothing that worked before and the answer reports it. Another failed command that tries something out
+        counts until something else is changed or tried. A failed action counts until it works. If nothing was changed,
+        a failure that the answer reports does not count: the user wanted to know it."""
         changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
         for loop in self.loops:
             for result in loop.done.results:
@@ -122,7 +123,7 @@ class TurnSoFar:
                     failed_calls.pop(result.operation, None)
                 elif result.for_user.key != LEFT_OUT:
                     failed_calls[result.operation] = shorten(f"{result.operation}: {result.for_model}", FAILURE)
-                    # An action that the user or the model itself did not want is not a change that broke.
+                    # An action that the user refused, or that the model gave up, is not a change that broke.
                     was_wanted = loop.done.stop == "error" and not loop.decision.objection()
                     broken_operations |= {result.operation} if result.effect == "write" and was_wanted else set[str]()
             failure = loop.fault or failure
@@ -134,8 +135,9 @@ class TurnSoFar:
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
-        """Says whether a failing check may stand: the answer tells of it, or it failed just like this before, and the
-        request wants nothing of checks and nothing mended. A test that is only written may fail, too."""
+        """Says whether a failing check does not count against the turn. The answer must report it; or it failed in the
+        same way before, and the request wants neither checks nor a repair. If the turn wrote nothing but tests, they
+        may fail, too."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
@@ -147,14 +149,13 @@ class TurnSoFar:
         return failed_before or self._tells_of(run.report)
 
     def _wrote_only_tests(self) -> bool:
-        from duckflow.proof.python_tests import belongs_to_tests
-
         changed = {path for loop in self.loops for result in loop.done.results for path in result.changed}
         return bool(changed) and all(map(belongs_to_tests, changed))
 
     def _tells_of(self, report: CheckReport) -> bool:
-        """Says whether the last answer tells of a failure: how many tests failed, which ones, or the exit code where
-        nobody counts."""
+        """Says whether the model's last answer tells of this failure: how many tests failed, which ones, or the exit
+        code if the output has no count. For a linter or a build it is enough if the answer tells of a failure, and of
+        no success."""
         answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
         answer = unicodedata.normalize("NFKC", answers[-1]) if answers else ""
         clauses = [_Clause.read(text, self.state.language) for text in re.split(CLAUSE, answer)]
@@ -164,6 +165,9 @@ class TurnSoFar:
         number_pattern = rf"(?<![\d./])(?:{number})(?![\d.]\d|\d)"
         if any(clause.fails and re.search(number_pattern, clause.text) for clause in clauses):
             return True
+        if report.kind != "tests" and any(clause.fails for clause in clauses):
+            # A linter or a build as a whole has failed; there is nothing to count.
+            return not any(clause.unsaid for clause in clauses)
         is_praised = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
         all_named = bool(names) and all(name in answer for name in names)
         return all_named and not is_praised and any(clause.fails for clause in clauses)
@@ -185,7 +189,8 @@ class TurnSoFar:
 
 
 def _orders_work(request: str, language: str) -> bool:
-    """Says whether one of its sentences orders a change or a run, or asks in a polite form for something unknown."""
+    """Says whether a sentence of the request orders a change or a run, or asks politely for something that no rule
+    knows."""
     part, order_pattern = in_language(language, "requests.part"), in_language(language, "requests.bids")
     for sentence in in_language(language, "requests.sentence_end").split(request):
         kinds = [order.lastgroup for order in part.finditer(sentence)]
@@ -195,7 +200,8 @@ def _orders_work(request: str, language: str) -> bool:
 
 
 class _Clause(NamedTuple):
-    """A part of an answer. `fails` means that it reports a failure, `unsaid` that it says something is well."""
+    """A clause of an answer. `fails` means that it reports a failure; `unsaid` means that it reports the opposite, a
+    success."""
 
     text: str
     fails: bool
@@ -220,36 +226,38 @@ class Policy:
     another."""
 
     async def objection(self, message: str) -> Phrase | None:
-        """Is called before a message of the user is taken up. Returns why it may not be, if so."""
+        """Is called before a message of the user is taken up. Returns the reason why it may not be taken up, if there
+        is one."""
         return None
 
     async def opening(self, turn: TurnSoFar) -> str | Ending | None:
-        """Is called when the user has spoken, and no model has been asked yet. A note is for the first prompt."""
+        """Is called when the user has spoken, before the model is asked. A returned note goes into the first prompt."""
         return None
 
     async def heard(self, message: str) -> None:
-        """Is called when the user has said more while the turn is at work. `turn.request` is that now."""
+        """Is called when the user has said more while the turn is at work. `turn.request` is already the new
+        message."""
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         """Is called when a loop begins. If several policies return something, the first one counts."""
         return None
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
-        """Is called when the turn is about to end. With a note it goes on instead."""
+        """Is called when the turn is about to end. If a policy returns a note, the turn goes on instead."""
         return None
 
     async def closing(self, turn: TurnSoFar, ending: Ending) -> None:
-        """Is called when the turn ends like this, and nothing can hold it up any more."""
+        """Is called when the turn ends with this ending, and no policy can keep it going any more."""
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
-        """Is called when a loop is over, and no question to the user has ended the turn. With a note the turn goes on,
-        whatever the Decision says; the policies that follow are not asked any more."""
+        """Is called when a loop is over, unless a question to the user has ended the turn. If a policy returns a note,
+        the turn goes on, whatever the Decision says; the policies after it are not asked any more."""
         return None
 
 
 class Policies:
-    """The policies of a turn. The `first` ones are those that have something to do in it. Those that lead a small model
-    come before the `last` ones, once the model is known."""
+    """The policies of a turn. `first` returns the policies that this turn needs. Policies for a small model come after
+    these and before the `last` ones, once the model is known."""
 
     def __init__(
         self,
@@ -268,7 +276,7 @@ class Policies:
         return (*self._first, *self._last)
 
     def leading(self, profile: ModelProfile) -> Sequence[Policy]:
-        """Returns the policies that lead a small model; none for another model."""
+        """Returns the policies that guide a small model; none for another model."""
         if not profile.led:
             return ()
         self._leading = self._leading or self._make_leading()

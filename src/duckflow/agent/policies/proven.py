@@ -1,5 +1,5 @@
-"""Checks a turn that is called done instead of believing it: its changed tests are run on the code before it, and its
-results are compared with the record."""
+"""Checks the claim that a turn is done: the tests that the turn changed are run on the code from before the turn, and
+the model's claims are compared with the record of what happened."""
 
 import asyncio
 from collections.abc import Iterator
@@ -17,8 +17,8 @@ from duckflow.prompts.layers import record_line
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
-from duckflow.state.checks import Proof, UnaskedChange
-from duckflow.state.phrase import say
+from duckflow.state.checks import Proof, UnaskedChange, belongs_to_tests
+from duckflow.state.data import say
 
 if TYPE_CHECKING:
     from duckflow.proof.trial import TestsInQuestion
@@ -32,7 +32,7 @@ NOT_RUN = "proof.not_passed"
 
 
 class ProveByTrial(Policy):
-    """Tries the tests of a turn, once the turn is called done."""
+    """Tries the tests that a turn has changed, once the model says that the turn is done."""
 
     def __init__(self, owner: StateOwner, actor: Actor, runner: ProofRunner) -> None:
         self._owner = owner
@@ -47,7 +47,7 @@ class ProveByTrial(Policy):
         self._told, self._tried = False, None
 
     async def after(self, turn: TurnSoFar) -> str | None:
-        """Tries the tests before the work is closed, while the model may still mend them."""
+        """Tries the tests before the work ends, while the model can still mend them."""
         if not turn.ending or turn.ending.outcome != "done":
             return None
         proof = await self._proof(turn)
@@ -97,7 +97,7 @@ class ProveByTrial(Policy):
     async def _try(self, turn: TurnSoFar, questions: "TestsInQuestion") -> Proof:
         command = _passing_command(turn)
         if not command and any(run.report.in_doubt for run in turn.state.check_runs):
-            # They were run, and the line of the checks says what that is worth.
+            # The tests were run, but in doubt: the line about the checks already says so.
             return Proof()
         if not command:
             return Proof(untold=questions.names("tried"), why=say(NOT_RUN))
@@ -114,7 +114,7 @@ class ProveByTrial(Policy):
 
 
 class ReviewByRecord(Policy):
-    """Runs as the last policy: it closes the work, or starts one review loop that gets the record."""
+    """The last policy of a turn: ends the work, or starts one loop of review in which the model gets the record."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
@@ -135,7 +135,7 @@ class ReviewByRecord(Policy):
         self._phases.tell_checks(turn.ran_commands(), owed=ending.outcome == "done" and turn.owes_work())
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
-        """Returns nothing when the work is over; otherwise a note on what the model should look at first."""
+        """Returns None when the work is over; otherwise a note that tells the model what to look at first."""
         if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
             return None
         self._reviewed = True
@@ -151,9 +151,8 @@ def _for_review(turn: TurnSoFar, checks: Checks) -> str:
 
 
 def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
-    """Returns what is to be tried of a change. Where it touches no test, nothing of the trial is loaded."""
-    from duckflow.proof.python_tests import belongs_to_tests
-
+    """Returns the tests of a change that are to be tried. If the change touches no test, the module that tries tests is
+    not loaded."""
     if not any(belongs_to_tests(change.path) for change in changes):
         return None
     from duckflow.proof.trial import questions_of
@@ -169,7 +168,11 @@ def _passing_command(turn: TurnSoFar) -> str:
 
 
 def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedChange, ...]:
-    """Returns the hunks of the turn that belong to nothing that was asked for."""
+    """Returns the hunks of the turn that belong to nothing that the user asked for."""
+    hunks = hunks_in(turn.state.turn, "", changes)
+    if len(hunks) < 2:
+        # A change in one place is compared with itself alone, and so always belongs to the request.
+        return ()
     from duckflow.proof.asked import ChangingCall, Record, unasked
 
     results = {result.action_id: result for loop in turn.loops for result in loop.done.results}
@@ -188,7 +191,6 @@ def _unasked(turn: TurnSoFar, changes: "list[FileVersions]") -> tuple[UnaskedCha
         message.text for message in state.messages if message.operation == DIAGNOSTICS and message.turn == state.turn
     ]
     failures += [attachment.text for attachment in turn.attachments]
-    hunks = hunks_in(state.turn, "", changes)
     return tuple(
         UnaskedChange(turn=hunk.turn, path=hunk.path, line=max(hunk.changed()[0][2:]), hunk_id=hunk.hunk_id)
         for hunk in unasked(changes, hunks, Record(request, calls, "\n".join(failures)))[:MOST_UNASKED]
@@ -200,7 +202,7 @@ def _rationale(loop: Loop) -> str:
 
 
 def _offered(state: AgentState) -> list[str]:
-    """Returns what the model said last before the turn, because a short yes of the user refers to it."""
+    """Returns what the model said last before the turn, because a short "yes" of the user refers to it."""
     replies = [
         message
         for message in state.messages

@@ -1,5 +1,5 @@
-"""Rules that the user has kept: before a turn ends its changes are compared with them. A correction that can be checked
-is offered as a rule, once."""
+"""Rules that the user has kept: before a turn ends, its changes are checked against these rules. A correction that can
+be checked is offered as a rule, once."""
 
 import asyncio
 from collections import Counter
@@ -15,8 +15,8 @@ from duckflow.events.types import MessageAdded, Noticed
 from duckflow.proof.settings import RULES
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import UndoScope
+from duckflow.state.data import Phrase, quote, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ MOST_SAID = 64 * 1024
 
 
 class ProjectRules:
-    """The rules of the folder, for the conversation and its agents. The command of a rule runs only in a trusted folder
-    and in bubblewrap, since the rule may have come with the folder."""
+    """The rules that the user has kept for the folder. The conversation and its agents share them. The command of a
+    rule runs only in a trusted folder and in bubblewrap, since the rule may have come with the folder."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ProjectRules:
         return KeptRules(self._folder)
 
     async def breaches(self, scope: UndoScope) -> "dict[str, tuple[KeptRule, list[str]]]":
-        """Returns the rules that changes break, with the places."""
+        """Returns the rules that the changes of this scope break, each with the places where it is broken."""
         broken_rules: dict[str, tuple[KeptRule, list[str]]] = {}
         if not (self._folder.root / RULES).is_dir():
             return broken_rules
@@ -142,11 +142,11 @@ class KeepRules(Policy):
             await self._offer(turn)
 
     async def _offer(self, turn: TurnSoFar) -> None:
-        """Offers to keep a correction as a rule. Only a message after a change can be a correction, so a wish in a
-        first message is none."""
+        """Offers to keep a correction of the user's as a rule. Only a message that follows a change can be a
+        correction; a wish in a first message is none."""
         if not turn.state.changed_before:
             return
-        from duckflow.i18n.language import may_find
+        from duckflow.i18n.words import may_find
 
         words, language, kinds = (
             turn.wish or turn.request,

@@ -84,7 +84,7 @@ def _blocks(entry: Entry) -> Iterator[str]:
 
 
 def line(text: str) -> str:
-    """Returns one line in which nothing is markup."""
+    """Returns the text as one line, in which nothing acts as markup."""
     return re.sub(r"([\\`*_\[\]<>&#|])", r"\\\1", plain(" ".join(text.split())))
 
 
@@ -99,14 +99,14 @@ def code(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Returns a block whose fence is longer than any inside it."""
+    """Returns the text in a fence that is longer than any fence inside it."""
     longest_run = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest_run + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def harmless(text: str) -> str:
-    """Keeps Markdown, but shows HTML in it as text, and closes an open block of code."""
+    """Keeps Markdown, but shows HTML in the text as text, and closes an open block of code."""
     lines: list[str] = []
     fence = ""
     for text_line in plain(text).splitlines():
@@ -125,12 +125,12 @@ def harmless(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    parts: list[str] = []
+    escaped_pieces: list[str] = []
     end = 0
     for match in CODE.finditer(text):
-        parts += [TAG.sub(r"\\\g<0>", text[end : match.start()]), match[0]]
+        escaped_pieces += [TAG.sub(r"\\\g<0>", text[end : match.start()]), match[0]]
         end = match.end()
-    return "".join([*parts, TAG.sub(r"\\\g<0>", text[end:])])
+    return "".join([*escaped_pieces, TAG.sub(r"\\\g<0>", text[end:])])
 
 
 class Format(StrEnum):
@@ -142,7 +142,7 @@ SUFFIXES = {".md": Format.MARKDOWN, ".markdown": Format.MARKDOWN, ".html": Forma
 
 
 def chosen_format(wanted: str, file: str) -> Format:
-    """Returns the wanted format, else the one that the file's name says, else HTML."""
+    """Returns the format `wanted`; without it the format by the file's ending, or else HTML."""
     return Format(wanted) if wanted else SUFFIXES.get(Path(file).suffix.lower(), Format.HTML)
 
 
@@ -157,7 +157,8 @@ def rendered(transcript: Transcript, words: Words, form: Format) -> str:
 
 
 def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
-    """Returns the path to write: a name of our own if none is given. A file that somebody named is not overwritten."""
+    """Returns the path to write. Without a `file`, the name is made from the session. A file that the user named is not
+    overwritten."""
     path = folder / (Path(file).expanduser() if file else f"duckflow-{session_id}.{form}")
     if path.is_dir():
         path /= f"duckflow-{session_id}.{form}"
@@ -167,7 +168,7 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
 
 
 def save(path: Path, text: str) -> None:
-    """Replaces whatever stands at the path by a new file. A link or a pipe is replaced, never written through."""
+    """Replaces whatever stands at the path by a new file. A link or a pipe is replaced and never written to."""
     new_file = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

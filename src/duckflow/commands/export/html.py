@@ -11,7 +11,7 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.pacemaker.vitals import draw_bars
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 
 NAMES = ("mood", "focus", "stamina")
 WIDTH, HEIGHT = 720, 160
@@ -22,7 +22,7 @@ Points = Sequence[tuple[int, Vitals]]
 
 
 def svg_chart(points: Points, words: Words) -> str:
-    """Draws three lines from 0 to 1 over the turns, with their names; nothing without points."""
+    """Draws one named line for each vital, from 0 to 1 over the turns. Returns an empty text without points."""
     if not points:
         return ""
     shown_points = thinned(points, MOST_POINTS)
@@ -62,7 +62,7 @@ def bar_lines(points: Points, words: Words) -> list[str]:
 
 
 def thinned(points: Points, most: int) -> Points:
-    """Returns at most so many points, evenly spread and including the last."""
+    """Returns at most `most` points, evenly spread and including the last."""
     if len(points) <= most:
         return points
     step = (len(points) - 1) / (most - 1)
@@ -162,7 +162,7 @@ def safe(text: str) -> str:
 
 @functools.cache
 def _renderer() -> Callable[[str], str]:
-    """Makes a renderer from Markdown to HTML that passes no HTML of the text's own, no pictures, and no active
+    """Makes a renderer from Markdown to HTML. It lets through no HTML of the text itself, no pictures, and no active
     links."""
     from markdown_it import MarkdownIt
 

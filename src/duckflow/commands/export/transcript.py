@@ -1,4 +1,4 @@
-"""A session as a story: its facts and what happened in it."""
+"""A session as a story: its facts and its turns."""
 
 import time
 from collections.abc import Iterable
@@ -12,9 +12,9 @@ from duckflow.events.types import Event
 from duckflow.i18n.words import Words, turns
 from duckflow.safety.secrets import redacted
 from duckflow.state.agent import AgentState, Headline
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
+from duckflow.state.phase import Vitals
 from duckflow.state.question import NOBODY, Question
-from duckflow.state.vitals import Vitals
 from duckflow.view.items import (
     ActionItem,
     ChosenItem,
@@ -37,7 +37,8 @@ Kind = Literal["user", "said", "deed", "gate", "duck", "note"]
 
 @dataclass(slots=True)
 class Entry:
-    """One thing of a turn, as both formats write it. `ok` is None while it is open: cut off, or never answered."""
+    """One entry of a turn, as both formats write it. `ok` is None if the action was cut off, or the question never
+    answered."""
 
     kind: Kind
     text: str = ""
@@ -87,7 +88,7 @@ class Transcript:
 
     def hear(self, number: int, event: Event) -> None:
         apply(self.state, event)
-        # The whole conversation is kept here turn by turn, so the state does not need it as well.
+        # The whole conversation is stored here turn by turn, so the state does not need it as well.
         self.state.messages.clear()
         for item in self._view.hear(number, event):
             self._draw(item)
@@ -120,7 +121,7 @@ class Transcript:
             self._add(Entry("user", text, say("chat.meanwhile") if meanwhile else None))
 
     def _act(self, item: ActionItem) -> None:
-        """Adds a deed at the place where it began, not where it was asked about."""
+        """Adds an action at the place where it began, not where it was asked about."""
         if item.talks or item.state in ("asked", "left"):
             return
         entry = self._entries.get(item.id)
@@ -157,7 +158,7 @@ class Transcript:
                 pass
 
     def _add(self, entry: Entry) -> None:
-        """Adds an entry to the current turn. Things before the first turn are left out."""
+        """Adds an entry to the current turn. Entries before the first turn are left out."""
         if self.turns:
             self.turns[-1].entries.append(entry)
 
@@ -189,7 +190,7 @@ def _asks(question: Question) -> Entry:
 
 
 def clean(text: str) -> str:
-    """Removes what looks like a secret, and limits the length."""
+    """Removes texts that look like a secret, and limits the length."""
     text = redacted(text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n… (+{len(text) - LONGEST})"
 
@@ -200,7 +201,7 @@ def _cleaned(phrase: Phrase) -> Phrase:
 
 
 def _diff(args: dict[str, Any]) -> str:
-    """Shows from its own arguments what an edit did that nobody was asked about."""
+    """Makes a diff from the arguments of an edit, if the user was not asked about it and so saw no diff."""
     edits = args.get("edits") or [args]
     if isinstance(edits, str):
         return clean(edits)
@@ -216,7 +217,7 @@ def title(transcript: Transcript) -> str:
 
 
 def facts(transcript: Transcript, words: Words) -> list[tuple[str, str]]:
-    """Returns names and values, in the user's language."""
+    """Returns the names and values of the session's facts, in the user's language."""
     state = transcript.state
     rows = [
         (words("export.session"), state.session_id),
