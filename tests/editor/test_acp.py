@@ -81,7 +81,7 @@ async def test_a_yes_for_the_tests_in_words_is_a_rule_for_the_session(shell: She
         await turn
         await editor.until(lambda: "All done." in editor.said())
     (request,) = editor.requests
-    assert any("every plain run of pytest" in option["name"] for option in request["options"])
+    assert any("every ordinary run of pytest" in option["name"] for option in request["options"])
     assert [call["title"] for call in editor.calls().values()] == commands
 
 
@@ -153,7 +153,7 @@ async def test_modes_options_and_commands(shell: Shell) -> None:
         commands = {
             one["name"]: one["description"] for one in editor.all("available_commands_update")[-1]["availableCommands"]
         }
-        assert commands["status"] == "今の状況"
+        assert commands["status"] == "今の作業と調子、その理由を表示する"
         assert "quit" not in commands
         assert await session.say("/resume 1") == "end_turn"
         assert "/resume はターミナル用です" in editor.said()

@@ -14,8 +14,7 @@ from duckflow.events import types as happened
 from duckflow.events.types import MessageAdded
 from duckflow.llm.scripted import Line
 from duckflow.remote.conversation import RemoteConversation
-from duckflow.remote.link import Link
-from duckflow.remote.protocol import connect_to, listen_at
+from duckflow.remote.protocol import Link, connect_to, listen_at
 from duckflow.remote.server import ConversationServer
 from duckflow.rpc import line_of
 from duckflow.state.message import Message

@@ -16,7 +16,7 @@ from duckflow.events.types import (
     TurnEnded,
 )
 from duckflow.state.action import Action, Decision
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Answer, Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, OutputItem, QuestionItem, ReasonItem, TextItem, TurnItem
 from duckflow.view.view import View, items_of

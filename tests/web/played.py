@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from duckflow.errors import ProviderRefused, UsageError
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Choice, Question
 
 STATES = ("done", "running", "merged", "waiting", "failed", "choose", "done", "running", "merged", "cancelled")

@@ -18,7 +18,7 @@ from duckflow.config.settings import Settings
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, Scripted
 from duckflow.remote.server import ConversationServer
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.store.paths import Paths
 from duckflow.web.ports import Fleets, Models
 from duckflow.web.serving import listen, place_of, serve

@@ -72,6 +72,7 @@ async def test_a_form_of_another_kind_or_a_giant_one_is_refused(tmp_path: Path) 
             assert answer.status_code in (413, 415), body[:8]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("values", STRANGE)
 async def test_values_of_the_wrong_type_are_refused_with_a_sentence(tmp_path: Path, values: dict[str, Any]) -> None:
     talk, site = played(tmp_path)
@@ -152,11 +153,14 @@ async def refused(browser: Browser, path: str, /, **values: Any) -> str:
 
 
 async def test_a_review_reaches_no_file_beyond_the_change(tmp_path: Path) -> None:
-    write = decide(act("file_ops.write_file", path="a.py", content="a = 1\n"), respond("ok"))
+    writes = [act("file_ops.write_file", path=name, content="a = 1\n") for name in ("a.py", "b.py")]
     (tmp_path / "outside.txt").write_text("kept")
-    async with Talk(tmp_path, [write]) as talk, Site(talk.paths) as site:
+    async with Talk(tmp_path, [decide(*writes, respond("ok"))]) as talk, Site(talk.paths) as site:
         await talk.built.conversation.say("write it")
         browser = await site.visit()
+        hunk_of_b = (await browser.get(f"sessions/{ID}/hunks?turn=1"))[1]["hunk_id"]
+        for hunk in (hunk_of_b, "made-up"):
+            await refused(browser, REVIEW, what="take_back", turn=1, path="a.py", hunk=hunk)
         for name in ("../outside.txt", str(tmp_path / "outside.txt"), ".git/config", "a.py/../../outside.txt", ""):
             await refused(browser, REVIEW, what="take_back", turn=1, path=name)
             await refused(browser, REVIEW, what="comment", turn=1, path=name, line=1, text="x")

@@ -82,18 +82,18 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
             tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/fleet")
             tea = await unfolded(tab, "tea")
             await tea.locator(".closer > summary").click()
-            await tea.locator(".closer table.data th", has_text="#2").wait_for()
+            await tea.locator(".closer table th", has_text="#2").wait_for()
             await tea.locator(".closer dd", has_text="✓ grep -q PRICE").first.wait_for()
             await tea.locator(".closer .out", has_text="grep -q PRICE shop.py").wait_for()
             await tea.locator(".closer details summary").first.click()
             await tea.locator(".d-add .tx, .h-add", has_text="PRICE = 2").first.wait_for()
             assert await violations(tab) == []
-            await tea.get_by_role("button", name="Pick this one").nth(1).click()
+            await tea.get_by_role("button", name="Pick this attempt").nth(1).click()
             await tea.locator(".tasks > li", has_text="attempt 2").locator(".badge", has_text="picked").wait_for()
             await tea.get_by_role("button", name="Merge", exact=True).click()
             await tab.see(".sure", "tea, attempt 2, is merged into main of")
             assert await violations(tab) == []
-            await tea.get_by_role("button", name="Keep it as it is").click()
+            await tea.get_by_role("button", name="Keep things as they are").click()
             await press(tab, "tea", "Merge")
             await tab.see(".came", "tea: duckflow/tea-2 is now on main of")
             await tea.locator(".badge.b-merged").wait_for()
@@ -147,9 +147,9 @@ async def test_a_fleet_is_begun_from_a_form_and_worked_on(tmp_path: Path) -> Non
             await (await tab.see("button.new")).click()
             form = await tab.see("form.new-session")
             await form.get_by_label("Folder", exact=True).fill(str(tmp_path))
-            await form.get_by_label("Tasks").fill("# a remark\n- raise the tax")
+            await form.get_by_role("textbox", name="Tasks, one per line").fill("# a remark\n- raise the tax")
             await tab.see("form .meta", "1 task")
-            await form.get_by_label("Checks").fill("grep -q 2 tax.py")
+            await form.get_by_label("Checks").fill("sleep 3 && grep -q 2 tax.py")
             await form.get_by_label("Model", exact=True).fill(model)
             assert await violations(tab) == []
             await form.get_by_role("button", name="Start the fleet").click()
@@ -160,7 +160,7 @@ async def test_a_fleet_is_begun_from_a_form_and_worked_on(tmp_path: Path) -> Non
             await tab.see(".tasks-of .badge", "done")
             row = await unfolded(tab, "raise")
             await row.locator(".what", has_text="raise the tax").wait_for()
-            await row.locator(".meta", has_text="✓ grep -q 2 tax.py").first.wait_for()
+            await row.locator(".meta", has_text="✓ sleep 3 && grep -q 2 tax.py").first.wait_for()
             assert [problem for problem in tab.problems if "400" not in problem] == []
     finally:
         program.kill()
@@ -178,7 +178,7 @@ async def test_two_hundred_tasks_are_counted_filtered_and_acted_on_together(tmp_
         await tab.see(".filters button", "all 200")
         await tab.see(".progress", "140/200")
         await tab.see(".workers li", "running, 4 attempts")
-        await tab.see(".workers .warn", "silent")
+        await tab.see(".workers .warn", "does not answer")
         assert await tab.find(".map i").count() == await tab.find("tbody.task").count() == 200
         bottom = await tab.page.evaluate(
             "() => document.querySelector('.filters').getBoundingClientRect().bottom - "

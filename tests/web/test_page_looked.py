@@ -145,6 +145,7 @@ async def test_a_draft_is_there_once_and_nothing_turns_while_its_job_is_paused(t
         approve = await tab.see(".r-plan button", "Approve the plan")
         assert await tab.find("button", "Approve the plan").count() == 1
         assert await tab.find(".side").count() == 0
+        await tab.page.wait_for_timeout(READING_MS)
         await approve.click()
         await (await tab.see(".job .choices button", "Pause")).click()
         await tab.see(".job .badge.b-paused")
@@ -192,7 +193,8 @@ async def test_a_command_that_ended_badly_bears_no_check_mark(tmp_path: Path) ->
 async def test_a_key_is_typed_where_nobody_reads_it_and_nowhere_else(shell: Shell) -> None:
     program = Program(shell)
     begun = {"folder": str(shell.work), "mode": "ask", "model": "openai:gpt-5-mini", "message": "hi"}
-    session = (await (await program.visit()).post("sessions", **begun))["id"]
+    person = await program.visit()
+    session = (await person.post("sessions", **begun))["id"]
     async with browsing() as browser:
         tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", f"#/s/{session}")
         field = await tab.see(".card input[type=password]")
@@ -204,6 +206,8 @@ async def test_a_key_is_typed_where_nobody_reads_it_and_nowhere_else(shell: Shel
         assert "verysecret" not in kept
         assert await tab.page.evaluate(FOCUS) == "INPUT."
         assert await violations(tab) == [] and tab.problems == []
+        # A session that waits for somebody would stay for ever.
+        await person.post(f"sessions/{session}/interrupt")
     program.stop()
 
 

@@ -16,11 +16,10 @@ from duckflow.events.types import (
     QuestionAsked,
     TextStreamed,
 )
-from duckflow.i18n.language import languages
-from duckflow.i18n.words import catalogue
+from duckflow.i18n.words import catalogue, languages
 from duckflow.state.action import Action, ActionResult
+from duckflow.state.data import SAID, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import SAID, say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.web.telling import markdown
 from tests.journeys.story import decide, respond

@@ -50,7 +50,7 @@ async def test_keys_are_not_taken_where_they_would_travel(tmp_path: Path) -> Non
     async with Talk(tmp_path, []) as talk, Site(talk.paths, host="0.0.0.0", models=models) as site:
         browser = await site.visit()
         refused = await browser.post("endpoints", 400, name="anthropic", key=SECRET)
-        assert "unencrypted" in refused["error"] and models.kept == []
+        assert "not be encrypted" in refused["error"] and models.kept == []
         assert (await browser.get("endpoints"))["keys_here"] is False
 
 
@@ -85,9 +85,9 @@ async def test_a_server_of_ones_own_is_tried_kept_and_used(tmp_path: Path) -> No
                 assert await violations(tab) == []
                 await form.get_by_label("Address").fill(address)
                 await form.get_by_label("Key").fill(TYPED)
-                await form.get_by_label("Use it when no model is named").check()
+                await form.get_by_label("Use this model when none is named").check()
                 await form.get_by_role("button").click()
-                await form.locator(".what.ok", has_text="answers").wait_for()
+                await form.locator(".what.ok", has_text="answered").wait_for()
                 assert await form.get_by_label("Key").input_value() == ""
                 assert TYPED not in await tab.page.content()
                 await tab.see(".endpoints li", "keyring duckflow server")

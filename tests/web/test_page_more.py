@@ -143,7 +143,7 @@ async def test_an_agent_that_waits_for_an_answer_is_seen_to_wait(tmp_path: Path)
         talk.socket.unlink()
         async with Site(talk.paths) as later:
             old = await visit(browser, later, f"#/s/{ID}/work")
-            await (await old.see(".jobs .job", "work-1")).locator(".badge", has_text="cut off").wait_for()
+            await (await old.see(".jobs .job", "work-1")).locator(".badge", has_text="interrupted").wait_for()
             await old.see(".r-asked .chip", "work-1")
             assert await old.texts("#tab-work .count") == []
             assert await old.find(".spinner").count() == 0, "and nothing turns"

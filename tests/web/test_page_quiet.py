@@ -10,7 +10,7 @@ from tests.cli.shell import Shell
 from tests.fleet.test_commands import FleetShell, wait_for, write_and_sleep
 from tests.journeys.plans import PROPOSE, SNAKE, run_step
 from tests.journeys.story import act, decide, respond
-from tests.web.chromium import Tab, browsing, needs_chromium, visit
+from tests.web.chromium import READING_MS, Tab, browsing, needs_chromium, visit
 from tests.web.played import PlayedFleet, PlayedModels
 from tests.web.site import ID, Site, Talk
 from tests.web.test_page_processes import HELLO, Program
@@ -50,6 +50,7 @@ async def test_a_running_job_is_seen_without_asking(tmp_path: Path, panel: str) 
         tab = await visit(browser, site)
         await tab.say("make a snake game")
         await tab.see(".r-plan .step .name", "1. Core loop")
+        await tab.page.wait_for_timeout(READING_MS)
         await tab.say("yes")
         await tab.see(".r-action .tail", "tick-")
         await tab.find(f"#tab-{panel}").click()
@@ -65,7 +66,7 @@ async def test_the_list_tells_what_changes_and_asks_for_nothing(tmp_path: Path) 
     async with Talk(tmp_path, [question], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site, "#/")
         await talk.built.conversation.take("make it")
-        await tab.see(".session .state", "waits")
+        await tab.see(".session .state", "waiting for you")
         assert await asked_for(tab) == []
         asked = Requests(tab)
         talk.built.conversation.interrupt()

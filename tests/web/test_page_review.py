@@ -77,6 +77,34 @@ async def test_comments_on_lines_are_sent_as_one_message(tmp_path: Path) -> None
         assert tab.problems == []
 
 
+TWICE = """(field) => {
+    const enter = { key: "Enter", bubbles: true, cancelable: true };
+    for (const _ of [1, 2]) field.dispatchEvent(new KeyboardEvent("keydown", enter));
+}"""
+
+
+@needs_chromium
+@pytest.mark.slow
+async def test_what_is_asked_for_twice_at_once_is_done_once(tmp_path: Path) -> None:
+    """A second Enter, or a double click, before the server has answered."""
+    async with a_talk(tmp_path) as talk, Site(talk.paths) as site, browsing() as browser:
+        await talk.built.conversation.say("write it")
+        tab = await visit(browser, site, f"#/s/{ID}/changes")
+        await (await tab.see(".turns summary", "Review, comment")).click()
+        await (await tab.see(".add-comment")).press("Enter")
+        field = await tab.see("tr.comment textarea")
+        await field.fill("why?")
+        await field.evaluate(TWICE)
+        await tab.see(".send-comments", "1 comment to send")
+        await tab.page.wait_for_timeout(300)
+        assert [comment.text for comment in talk.session.state.comments] == ["why?"]
+        await tab.find(".composer textarea").fill("go on")
+        await tab.find(".composer textarea").evaluate(TWICE)
+        await tab.see(".r-said", "I mend both.")
+        await tab.page.wait_for_timeout(300)
+        assert talk.session.state.turn == 2 and tab.problems == []
+
+
 @needs_chromium
 @pytest.mark.slow
 async def test_a_hunk_and_a_file_are_taken_back_and_what_was_read_is_marked(tmp_path: Path) -> None:

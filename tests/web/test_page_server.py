@@ -10,8 +10,8 @@ from typing import Any
 from duckflow.events.types import MessageAdded, Noticed, OutputStreamed, StreamReset, TextStreamed
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.pacemaker.vitals import BARS
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
 from tests.journeys.story import act, decide, respond
 from tests.web.played import PlayedFleet
@@ -316,7 +316,7 @@ async def test_a_yes_for_the_tests_on_the_page_is_a_rule_for_the_session(tmp_pat
         async with browser.reading() as reader:
             await browser.post(f"sessions/{ID}/say", text="test it")
             gate = await asked(reader)
-            assert any("every plain run of pytest" in choice["label"] for choice in gate["choices"])
+            assert any("every ordinary run of pytest" in choice["label"] for choice in gate["choices"])
             said, question_id = "yes, and don't ask again for pytest", gate["question_id"]
             taken = await browser.post(f"sessions/{ID}/answer", text=said, question_id=question_id)
             assert taken["taken"] == "answer"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import act, decide, respond
@@ -95,6 +95,7 @@ async def answer(tab: Tab, way: str) -> None:
         await tab.page.evaluate("() => document.querySelector('.composer').requestSubmit()")
 
 
+@pytest.mark.slow
 @needs_chromium
 async def test_words_that_were_typed_before_a_gate_came_do_not_answer_it(tmp_path: Path) -> None:
     talk = Talk(tmp_path, [writes()], mode="ask")
@@ -147,15 +148,52 @@ async def test_over_the_wire_only_the_draft_that_was_drawn_is_approved(tmp_path:
             for stale in (None, drawn["plan_id"], another):
                 refused = await browser.post(f"sessions/{ID}/plan", 409, plan=stale)
                 assert "has changed meanwhile" in refused["error"]
+            for words in ("yes", "はい", "/plan approve", "／plan approve"):
+                for more in ({}, {"plan": another}, {"later": True}, {"files": [{"name": "a", "data": "YQ=="}]}):
+                    taken = await browser.post(f"sessions/{ID}/say", text=words, **more)
+                    assert taken["taken"] == "unclear" and "Please read the whole plan" in taken["told"][0]
             assert talk.session.state.plan and talk.session.state.plan.status == "draft"
             await browser.post(f"sessions/{ID}/plan", plan=drawn)
             await reader.until(lambda: talk.session.state.plan and talk.session.state.plan.status != "draft")
 
 
+LONG_PLAN = SNAKE | {
+    "steps": [
+        {"name": f"Part {number}", "description": f"part_{number}.py", "success": f"part_{number}.py exists"}
+        for number in range(1, 31)
+    ]
+}
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "size"), [("click", WIDE), ("yes", PHONE), ("/plan approve", WIDE)])
+async def test_a_plan_is_approved_only_once_all_of_it_was_seen(tmp_path: Path, way: str, size: Any) -> None:
+    talk = Talk(tmp_path, [PROPOSE, LONG_PLAN, decide(respond("Shall I start?"), next_step="pending_user")])
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        await talk.built.conversation.say("make a snake game")
+        tab = await visit(browser, site, size=size)
+        await tab.see(".r-plan button", "Approve the plan")
+        refusals = 0
+        while talk.session.state.plan and talk.session.state.plan.status == "draft":
+            assert refusals < 20
+            await tab.page.wait_for_timeout(READING_MS)
+            if way == "click":
+                await tab.find(".r-plan footer button").click()
+            else:
+                await tab.say(way)
+            await tab.page.wait_for_timeout(READING_MS)
+            refusals += await tab.find(".r-plan footer").count()
+            assert "question" not in "".join(await tab.texts(".told")), "it is a plan that has to be read"
+        assert refusals, "the first yes only shows what was not seen"
+        await tab.gone(".r-plan footer")
+        assert tab.problems == []
+
+
 @needs_chromium
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [WIDE, PHONE, {"width": 1000, "height": 500}], ids=lambda size: str(size["width"]))
-async def test_a_long_change_is_approved_at_its_end_once_its_beginning_was_seen(tmp_path: Path, size: Any) -> None:
+async def test_a_change_whose_middle_was_skipped_is_shown_before_a_yes_counts(tmp_path: Path, size: Any) -> None:
     talk = Talk(tmp_path, [writes(300)], mode="ask")
     async with talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site, size=size)
@@ -167,9 +205,16 @@ async def test_a_long_change_is_approved_at_its_end_once_its_beginning_was_seen(
                 "(block) => document.querySelector('[data-subject]').scrollIntoView({ block })", way
             )
             await tab.page.wait_for_timeout(READING_MS)
-        await tab.page.evaluate(
-            "() => { const talk = document.querySelector('.talk'); talk.scrollTop = talk.scrollHeight; }"
-        )
+        to_end = "() => { const talk = document.querySelector('.talk'); talk.scrollTop = talk.scrollHeight; }"
+        await tab.page.evaluate(to_end)
+        await tab.choose("yes")
+        await tab.see(".told p", "There is more to read")
+        assert not (talk.folder / "a.py").exists()
+        # Who scrolls through all of it needs no second yes.
+        for _ in range(100):
+            await tab.page.evaluate("() => document.querySelector('.talk').scrollBy(0, 100)")
+            await tab.page.wait_for_timeout(120)
+        await tab.page.evaluate(to_end)
         await tab.choose("yes")
         await tab.see(".r-action.check", "a.py")
         assert tab.problems == []

@@ -9,7 +9,7 @@ import pytest
 from duckflow.llm.scripted import ScriptedReply
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when
 from tests.journeys.story import act, decide, respond
-from tests.web.chromium import Tab, browsing, needs_chromium, visit
+from tests.web.chromium import READING_MS, Tab, browsing, needs_chromium, visit
 from tests.web.site import ID, Site, Talk
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -78,6 +78,7 @@ async def by_words(tab: Tab, talk: Talk) -> None:
 async def plan_and_job(tab: Tab) -> None:
     await tab.say("make a snake game")
     await tab.see(".r-plan .step .name", "1. Core loop")
+    await tab.page.wait_for_timeout(READING_MS)
     await tab.say("yes")
     await tab.choose("yes")
     await tab.see(".side .job .badge", "running")
@@ -130,6 +131,8 @@ async def test_two_pages_see_the_same_and_the_first_answer_counts(tmp_path: Path
             await tab.gone(".card")
         for tab in (first, second):
             await tab.see(".r-note .text", "checks")
+            # The row that says what is being done goes with the turn.
+            await tab.gone(".r-wait")
         assert await first.texts(".row .text") == await second.texts(".row .text")
 
 
@@ -148,6 +151,23 @@ async def test_a_message_during_a_turn_steers_now_or_waits(tmp_path: Path) -> No
         await tab.page.keyboard.press("Escape")
         await tab.see(".row .text", "nterrupted")
         assert "and quickly" in await box.input_value()
+
+
+async def test_the_menu_offers_every_command_of_the_terminal(tmp_path: Path) -> None:
+    """What `/help` lists in the terminal is offered on the page, and the one that is chosen is in sight."""
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site, browsing() as browser:
+        listed = {f"/{command.name}" for command in talk.built.conversation.commands}
+        assert {"/help", "/status", "/plan", "/undo", "/mcp", "/review", "/agents", "/rules"} < listed
+        tab = await visit(browser, site)
+        box = await tab.see(".composer textarea")
+        await box.press_sequentially("/")
+        await tab.see(".offers li")
+        assert set(await tab.texts(".offers code")) == listed
+        await box.press("ArrowUp")
+        last = await tab.see(".offers li:last-child[aria-selected=true]")
+        menu, chosen = await tab.find(".offers").bounding_box(), await last.bounding_box()
+        assert menu and chosen and menu["y"] <= chosen["y"] < menu["y"] + menu["height"] - 10
+        assert tab.problems == []
 
 
 async def test_completion_and_pictures(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from duckflow.events.types import ProofTried
 from duckflow.llm.scripted import Line
 from duckflow.programs.find import find_program
 from duckflow.state.checks import Proof
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from tests.journeys.story import act, decide, respond
 from tests.journeys.test_proof import FIX, OLD, QUICK, REAL, RUN, work
 from tests.tools.web.test_fetch import pdf_of
@@ -50,10 +50,10 @@ async def test_the_proof_line_of_a_turn_names_its_tests(tmp_path: Path) -> None:
         (talk.folder / "app.py").write_text(OLD)
         tab = await visit(browser, site)
         await tab.say("fix double and test it")
-        await (await tab.see(".talk .proof summary.check", "failed before, pass now")).click()
+        await (await tab.see(".talk .proof summary.check", "failed before and passes now")).click()
         await tab.see(".talk .proof dd", "test_app.py::test_two")
         await tab.go(f"#/s/{ID}/changes")
-        await tab.see(".turns .proof summary.check", "failed before, pass now")
+        await tab.see(".turns .proof summary.check", "failed before and passes now")
         assert await violations(tab) == []
         # What could not be tried is not shown as a success.
         unknown = Proof(untold=("test_app.py::test_two",), why=say("proof.not_run"))

@@ -7,7 +7,7 @@ import pytest
 from duckflow.llm.scripted import Line
 from tests.journeys.plans import PROPOSE, SNAKE, run_step
 from tests.journeys.story import act, decide, respond
-from tests.web.chromium import PHONE, browsing, needs_chromium, visit
+from tests.web.chromium import PHONE, READING_MS, browsing, needs_chromium, visit
 from tests.web.site import Site, Talk
 from tests.web.test_page_everywhere import violations
 
@@ -20,13 +20,14 @@ async def test_a_draft_waits_everywhere_and_is_approved_where_it_stands(tmp_path
     async with Talk(tmp_path, replies) as talk, Site(talk.paths) as site, browsing() as browser:
         await talk.built.conversation.say("make a snake game")
         listed = await visit(browser, site, "#/")
-        await listed.see(".session.st-waiting .question", "waiting for your yes")
+        await listed.see(".session.st-waiting .question", "waiting for your approval")
         phone = await visit(browser, site, size=PHONE)
         await phone.see("#tab-talk .count", "1")
         tab = await visit(browser, site)
         await tab.page.wait_for_function("() => document.title.startsWith('● ')")
         approve = await tab.see(".r-plan button", "Approve the plan")
         assert await violations(tab) == []
+        await tab.page.wait_for_timeout(READING_MS)
         await approve.click()
         await tab.gone(".r-plan button")
         await tab.page.wait_for_function("() => !document.title.startsWith('● ')")

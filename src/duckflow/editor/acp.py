@@ -1,7 +1,5 @@
-"""The Agent Client Protocol: answers the requests of an editor for any of its sessions.
-
-`initialize` is answered before anything large is loaded; a session loads the rest.
-"""
+"""The Agent Client Protocol: answers the requests of an editor for any of its sessions. `initialize` is answered before
+anything large is loaded; the first session loads what is missing."""
 
 import asyncio
 import logging
@@ -48,7 +46,7 @@ class Conversations(Protocol):
     """Opens the conversations of editors. Failures raise a DuckflowError."""
 
     async def load(self) -> None:
-        """Loads all that a conversation needs, in the background."""
+        """Loads in the background everything that a conversation needs."""
         ...
 
     async def begin(self, setting: Setting) -> "HeldConversation": ...
@@ -84,7 +82,7 @@ class AcpAgent:
         self._streams: MessageStreams | None = None
 
     async def run(self, source: int, target: int) -> None:
-        """Serves until the editor closes its end, or `leave` is called; then ends all sessions."""
+        """Answers the editor until it closes the input, or `leave` is called; then ends all sessions."""
         self._streams = MessageStreams(source, target, self._take)
         try:
             await self._over.wait()
@@ -128,7 +126,7 @@ class AcpAgent:
             raise RpcError(INTERNAL, self._words("turn.broke_off")) from None
 
     def _told(self, name: str, params: Params) -> None:
-        """Handles notifications; only `session/cancel` has an effect."""
+        """Handles the editor's notifications. Only `session/cancel` has an effect."""
         session = self._sessions.get(str(params.get("sessionId")))
         if name == "session/cancel" and session:
             session.cancel()
@@ -177,7 +175,7 @@ class AcpAgent:
         return session.choices()
 
     async def _opened(self, params: Params) -> "EditorSession":
-        """Returns a session, which is opened unless it is open here already."""
+        """Returns the session of this id. It is opened if it is not open here yet."""
         setting, wanted_id = _setting(params), text_in(params, "sessionId")
         if session := self._sessions.get(wanted_id):
             return session

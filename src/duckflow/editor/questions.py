@@ -18,11 +18,12 @@ LONGEST_WORDS = 300
 MARKS = re.compile(r"[\\`*_\[\]<>&~|]")
 KINDS = {"yes": "allow_once", "session": "allow_always", "always": "allow_always"}
 NO = frozenset({"no", "stop", "rest", "leave", "stay"})
-"""Choices after which nothing is done."""
+"""The keys of choices after which nothing is done."""
 
 
 def permission_request(question: Question, words: Words, root: Path) -> dict[str, Any]:
-    """Returns the tool call that is asked about, and the options. A Gate about one action uses the id of its call."""
+    """Returns the request: the tool call that is asked about, and the options. A Gate about one action uses the id of
+    the action's call."""
     gate = question.gate
     is_alone = gate is not None and len(gate.action_ids) == 1
     content = [text_content(question_text(question, words))]
@@ -62,13 +63,13 @@ def _title(question: Question, words: Words) -> str:
 
 
 def _command(shown: str) -> str:
-    """Returns the first line that runs, without the `$` before it."""
+    """Returns the first line of a shown command that would run, without the `$` before it."""
     lines = [line for line in shown.split("\n") if not line.startswith("# ")]
     return (lines or [shown])[0].removeprefix("$ ")
 
 
 def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
-    """Yields commands first and whole, then computed facts, then the model's words, marked as such."""
+    """Yields commands first and whole, then computed facts, then the model's words, marked as the model's."""
 
     def fold(line: str) -> str:
         return _as_text(readable(line, words))
@@ -112,12 +113,12 @@ def _option(choice: Choice, words: Words) -> dict[str, str]:
 
 
 Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]
-"""Sends a permission request and waits for the answer."""
+"""A function that sends a permission request and waits for the answer."""
 
 
 class Wanted(NamedTuple):
-    """A question whose answer needs words of the user, and the text that asks for them. Without a `choice` the words
-    are read like typed input."""
+    """A question whose answer needs words of the user, and the text that asks for these words. Without a `choice`, the
+    words are read like typed input."""
 
     question: Question
     choice: str
@@ -126,7 +127,7 @@ class Wanted(NamedTuple):
 
 class Asker:
     """Asks the open questions. While `words_wanted` is set, the next prompt answers the first question that needs
-    words. The others wait, and are shown when it is their turn."""
+    words. Further such questions wait, and are shown when it is their turn."""
 
     def __init__(
         self,
@@ -159,17 +160,14 @@ class Asker:
         task.add_done_callback(lambda _: self._asked.pop(question.question_id, None))
 
     async def answered_by(self, text: str) -> bool:
-        """Says whether a prompt answers an open question, and passes it on. After an unclear answer it asks again."""
-        conversation, open_ids = (
-            self._conversation,
-            {open_question.question_id for open_question in self._conversation.questions},
-        )
-        self._wanted = [
-            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id in open_ids
-        ]
+        """Answers an open question by a prompt. Returns False if the prompt is no answer. After an unclear answer the
+        user is asked again."""
+        conversation = self._conversation
+        open_ids = {question.question_id for question in conversation.questions}
+        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id in open_ids]
         if self._wanted and not text.startswith("/"):
-            wanted_answer = self._wanted.pop(0)
-            taken_answer = await conversation.answer(wanted_answer.question.question_id, text, wanted_answer.choice)
+            wanted = self._wanted.pop(0)
+            taken_answer = await conversation.answer(wanted.question.question_id, text, wanted.choice)
         elif open_ids and conversation.reads_as(text) == "answer":
             taken_answer = await conversation.take(text)
         else:
@@ -186,7 +184,7 @@ class Asker:
         return taken_answer.meaning != "closed"
 
     def closed(self, question_id: str) -> None:
-        """Stops asking a question that was answered, here or elsewhere, or interrupted."""
+        """Stops asking a question that was answered (here or elsewhere), or whose asker was interrupted."""
         if (asking_task := self._asked.get(question_id)) and asking_task is not asyncio.current_task():
             asking_task.cancel()
         self._drop(question_id)
@@ -234,9 +232,7 @@ class Asker:
 
     def _drop(self, question_id: str) -> None:
         first_wanted = self._wanted[:1]
-        self._wanted = [
-            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id != question_id
-        ]
+        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id != question_id]
         self._tell_whether_wanted()
         if self._wanted and self._wanted[:1] != first_wanted:
             self._say_wanted()
@@ -248,6 +244,7 @@ class Asker:
             self.words_wanted.clear()
 
     def _say_wanted(self) -> None:
-        """Asks for words. A Gate is shown above, because the words may be a yes to something very risky."""
+        """Asks the user for words in the editor. A Gate is shown above the request, because the words may be a yes to
+        something very risky."""
         question, _, told_text = self._wanted[0]
         self._say(f"{question_text(question, self._words)}\n\n{told_text}" if question.gate else told_text)

@@ -10,23 +10,21 @@ from urllib.parse import unquote, urlsplit
 from duckflow.editor.questions import Asker
 from duckflow.editor.tool_calls import Update, fenced
 from duckflow.editor.updates import Updates
-from duckflow.errors import DuckflowError
+from duckflow.errors import OUTCOMES, DuckflowError, Outcome
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.events.views import Attachment
-from duckflow.i18n.language import facts_of, languages
-from duckflow.i18n.words import Words
-from duckflow.outcome import OUTCOMES, Outcome
+from duckflow.i18n.words import Words, facts_of, languages
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
 AUTO = "auto"
-"""The option while no model is connected: Duckflow will look for one."""
+"""The name of the option while no model is connected: Duckflow will look for a model."""
 
 
 def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
-    """Returns the modes, for editors that do not know config options yet."""
+    """Returns the modes in the form for editors that do not know config options yet."""
     modes = [
         {"id": value, "name": value, "description": description} for value, description in _modes(conversation, words)
     ]
@@ -76,13 +74,13 @@ def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]])
         {"value": value, "name": value} | ({"description": description} if description else {})
         for value, description in values
     ]
-    # Only these two have a category that every editor knows.
+    # Only these two options have a category that every editor knows.
     category = {"category": option} if option in ("mode", "model") else {}
     return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered_values}
 
 
 class Prompt(NamedTuple):
-    """The user's words, the texts and pictures that came with them, and names of blocks that were refused."""
+    """The user's words, the texts and pictures that came with the words, and names of blocks that were refused."""
 
     text: str
     attachments: tuple[Attachment, ...]
@@ -90,7 +88,8 @@ class Prompt(NamedTuple):
 
 
 def read_prompt(blocks: Any, root: Path) -> Prompt:
-    """Reads a prompt. A link to a file of the work folder becomes a mention, so that it is read like any other file."""
+    """Reads a prompt. A link to a file of the work folder becomes a mention, so that the file is read like any
+    other."""
     if not isinstance(blocks, list):
         raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
     words, attachments, refused_names = list[str](), list[Attachment](), list[str]()
@@ -127,11 +126,11 @@ def _mention(uri: str, root: Path) -> str:
 
 
 def _name(uri: str, root: Path) -> str:
-    """Returns the path of a file in the work folder; for anything else its address."""
-    parts = urlsplit(uri)
-    if parts.scheme != "file":
+    """Returns the path of a file in the work folder; for any other URI the URI itself."""
+    url_parts = urlsplit(uri)
+    if url_parts.scheme != "file":
         return uri
-    path = Path(unquote(parts.path))
+    path = Path(unquote(url_parts.path))
     for root_folder in (root, root.resolve()):
         if path.is_relative_to(root_folder):
             return str(path.relative_to(root_folder))
@@ -139,7 +138,7 @@ def _name(uri: str, root: Path) -> str:
 
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
-"""Commands that leave a conversation, for which an editor has its own ways."""
+"""Commands that leave a conversation. They are not offered, because an editor has its own ways for that."""
 SET_UP_NEEDED = -32000
 """The protocol's error after which an editor offers the `authMethods`: here `duckflow init` in a terminal."""
 NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing", "model.key_missing_alone")
@@ -147,14 +146,15 @@ STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_t
 
 
 class HeldConversation(NamedTuple):
-    """A conversation that was opened for an editor: its words, models that can be named, and what ends it."""
+    """A conversation that was opened for an editor: its words, models that can be named, and a function that closes
+    it."""
 
     conversation: Conversation
     words: Words
     models: Sequence[str]
     close: Callable[[], Awaitable[None]]
     notes: tuple[str, ...] = ()
-    """Texts that the user should see first."""
+    """Texts that the user should see before anything else."""
 
 
 class EditorSession:
@@ -189,7 +189,8 @@ class EditorSession:
         return {"modes": mode_state(self._conversation, self._words), "configOptions": self.options()}
 
     def announce(self) -> None:
-        """Sends, after that answer, the commands, the first notes, and questions that are open already."""
+        """Sends the commands, the first notes, and the open questions. This follows the answer to a new or loaded
+        session."""
         self._send(self._commands())
         for note in self._held.notes:
             self._say(note)
@@ -197,7 +198,8 @@ class EditorSession:
             self._asker.ask(question, self._request)
 
     def listen(self, from_start: bool) -> None:
-        """Starts sending updates. With `from_start` the whole past is sent first, as it came at the time."""
+        """Starts sending updates. With `from_start`, the whole past is sent first, in the order in which it
+        happened."""
         self._unhear()
         self._past = from_start
         self._view = View(self._conversation.state)
@@ -214,7 +216,8 @@ class EditorSession:
             raise RpcError(BAD_PARAMS, self._words.error(problem)) from None
 
     async def prompt(self, blocks: Any) -> dict[str, Any]:
-        """Carries out a prompt until the turn has ended, or a question needs the user's words."""
+        """Carries out a prompt. Returns the result when the turn has ended, or when a question needs the user's
+        words."""
         prompt = read_prompt(blocks, self._root)
         for refused_name in prompt.refused:
             self._say(self._words("editor.refused", what=refused_name))
@@ -268,7 +271,7 @@ class EditorSession:
                 return await self._conversation.say(text, attachments)
 
     async def _interruptible(self, work: Coroutine[Any, Any, None]) -> Outcome:
-        """Runs work of the user beside the turns, so that `cancel` can stop it."""
+        """Runs a command of the user beside the turns, so that `cancel` can stop it."""
         command = asyncio.create_task(work)
         self._commands_running.add(command)
         try:

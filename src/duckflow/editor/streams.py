@@ -20,7 +20,7 @@ FLUSH_SECONDS = 2.0
 
 
 def read_message(line: bytes) -> dict[str, Any]:
-    """Reads a message from a line, or raises an RpcError."""
+    """Reads a message from a line. Raises an RpcError if the line is no message."""
     try:
         message = parse_json(line)
     except ValueError:
@@ -35,7 +35,7 @@ def read_message(line: bytes) -> dict[str, Any]:
 
 
 class MessageStreams:
-    """Reads and writes in threads, so that any kind of stream works and a side that does not read blocks nothing.
+    """Reads and writes in threads, so that any kind of stream works, and a program that does not read blocks nothing.
     `took` is called in the event loop with each line, and with None at the end. Messages are sent in order."""
 
     def __init__(self, source: int, target: int, took: Callable[[bytes | None], None]) -> None:

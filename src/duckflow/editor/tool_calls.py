@@ -26,10 +26,10 @@ LONGEST_ARGUMENT = 2000
 LONGEST_RESULT = 20_000
 LARGEST_FILE = 400_000
 OUTPUT_SECONDS = 0.5
-"""Seconds between two updates of a command's output, because each update carries all of it."""
+"""Seconds between two updates of a command's output. There is a pause because each update carries all of the output."""
 SIGNS = ("+", "-", " ")
 NAMING = re.compile(r"--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|@@ -|\\ ")
-"""Lines of a diff that only give the places of its hunks."""
+"""A pattern for lines of a diff that only give the places of its hunks."""
 
 
 def text_content(text: str) -> Update:
@@ -43,7 +43,7 @@ def fenced(text: str) -> str:
 
 
 def hunks(diff: str, root: Path) -> Iterator[Update]:
-    """Yields the hunks of a unified diff, each with its lines before and after; other lines follow as a text."""
+    """Yields the hunks of a unified diff, each with its lines before and after. All other lines follow as one text."""
     other_lines = list[str]()
     for (path, is_hunk), group in groupby(read_diff(diff), lambda line: (line.path, line.sign in SIGNS)):
         lines = list(group)
@@ -61,7 +61,8 @@ def _diff(path: Path, old: str | None, new: str) -> Update:
 
 
 class ToolCalls:
-    """Draws the actions of a conversation and its jobs. `root` is the editor's path of the work folder."""
+    """Turns the actions of a conversation and its jobs into tool calls of an editor. `root` is the editor's path of the
+    work folder."""
 
     def __init__(self, root: Path, words: Words) -> None:
         self._root = root
@@ -72,7 +73,7 @@ class ToolCalls:
         self._before: dict[str, dict[str, str | None]] = {}
         self._told_at = 0.0
         self._own: dict[str, str] = {}
-        """Ids of calls by command, for commands that the user runs."""
+        """Ids of the calls for commands that the user runs, by command."""
         self._named: dict[str, str] = {}
 
     def draw(self, item: ActionItem, live: bool) -> list[Update]:
@@ -133,7 +134,8 @@ class ToolCalls:
         return [_change(call, **fields, rawOutput={"text": output})]
 
     def own_command(self, command: str) -> list[Update]:
-        """Shows a command that the user runs; it gets into the journal only when it has ended."""
+        """Shows a command that the user runs. It is shown at once, because the journal gets it only when it has
+        ended."""
         action = Action(operation="shell.run", args={"command": command}, reasoning=command, subject="command")
         self._own[command] = action.action_id
         item = ActionItem(action.action_id, 0, 0.0, action.operation, "running", action)
@@ -163,7 +165,7 @@ class ToolCalls:
         }
 
     def _changes(self, call: str, changed: tuple[str, ...]) -> list[Update]:
-        """Returns the changed files as diffs from before to now."""
+        """Returns the changed files as diffs between the text before the call and the present text."""
         texts_before = self._before.pop(call, {})
         texts_after = _texts(self._root, [path for path in changed if path in texts_before])
         return [

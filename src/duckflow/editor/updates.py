@@ -6,11 +6,11 @@ from pathlib import Path
 from duckflow.commands.plan_tree import job_summary, plan_tree
 from duckflow.editor.questions import question_text
 from duckflow.editor.tool_calls import ToolCalls, Update, fenced
+from duckflow.errors import OUTCOMES
 from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import OUTCOMES
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.view.items import (
     About,
     ActionItem,
@@ -34,21 +34,21 @@ PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": 
 
 
 class Messages:
-    """Makes chunks of messages; those of one message have the same id."""
+    """Makes chunks of messages. All chunks of one message have the same id."""
 
     def __init__(self) -> None:
         self._number = 0
         self._last = "", ""
 
     def interrupted(self) -> None:
-        """Notes that something else was shown in between."""
+        """Notes that another kind of update was shown after the last message."""
         self._last = "", ""
 
     def think(self, text: str, name: str = "") -> list[Update]:
         return self.say(text, name, "agent_thought_chunk")
 
     def say(self, text: str, name: str = "", kind: str = "agent_message_chunk") -> list[Update]:
-        """Returns a chunk. Without a name it is a message of its own."""
+        """Returns a chunk. Without a name, the chunk is a message of its own."""
         if not text:
             return []
         self._number += not name
@@ -60,7 +60,8 @@ class Messages:
 
 
 class Updates:
-    """Draws the items of one conversation; `options` are the settings that the editor may change."""
+    """Turns the items of one conversation into updates for an editor. `options` are the settings that the editor may
+    change."""
 
     def __init__(
         self, conversation: Conversation, words: Words, root: Path, options: Callable[[], list[Update]]
@@ -76,7 +77,8 @@ class Updates:
         self._worked = False
 
     def of(self, item: Item, live: bool = True) -> list[Update]:
-        """Returns the updates for an item. For the past they show what was said and done, but no passing states."""
+        """Returns the updates for an item. For an item of the past these are only words and actions, no passing
+        states."""
         match item:
             case TextItem():
                 return self._text(item, live)
@@ -108,14 +110,15 @@ class Updates:
         return [*self._entries(), *self._used(0)]
 
     def say(self, text: str) -> list[Update]:
-        """Returns a message of Duckflow itself."""
+        """Returns a message from Duckflow itself."""
         return self._messages.say(text)
 
     def own_command(self, command: str) -> list[Update]:
         return self._calls.own_command(command)
 
     def _text(self, item: TextItem, live: bool) -> list[Update]:
-        """Returns text as chunks. The editor has shown the user's own live messages already."""
+        """Returns text as chunks. The user's own live messages are left out, because the editor has shown them
+        already."""
         match item.by:
             case "user":
                 return [] if live else self._messages.say(item.text, item.id, "user_message_chunk")
@@ -152,7 +155,7 @@ class Updates:
         return updates
 
     def _entries(self) -> list[Update]:
-        """Returns the plan if it differs from the one that the editor knows."""
+        """Returns the plan if it differs from the plan that the editor knows."""
         plan = self._conversation.state.plan
         entries = [
             {
@@ -168,7 +171,8 @@ class Updates:
         return [{"sessionUpdate": "plan", "entries": entries}]
 
     def _note(self, item: NoticeItem, live: bool) -> list[Update]:
-        """Returns a notice; one that the terminal shows dimmed is a thought. A live failure is sent as an error."""
+        """Returns a notice. A notice that the terminal shows dimmed becomes a thought. A live failure is left out,
+        because it is sent as an error."""
         if item.what and item.outcome and item.outcome != "interrupted":
             has_failed = live and OUTCOMES[item.outcome].kind == "failed"
             return [] if has_failed else self._messages.say(plain(self._words.phrase(item.what)))
@@ -199,7 +203,7 @@ class Updates:
         return updates if item._replace(title=chosen_before.title) == chosen_before else [*updates, *self._choices()]
 
     def _used(self, tokens: int) -> list[Update]:
-        """Returns the usage, once the size of the model's window is known."""
+        """Returns the usage of the model's window, once its size is known."""
         state = self._conversation.state
         if not self._chosen.window:
             return []

@@ -1,41 +1,34 @@
-"""A conversation that runs in another process, as a front end sees it: the same port, over its socket."""
+"""A conversation that runs in another process, as a front end sees it: the same interface as a local one, over a
+socket."""
 
 import asyncio
 import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from duckflow.errors import DuckflowError, UsageError
+from duckflow.errors import DuckflowError, Outcome, UsageError
 from duckflow.events.event import Event
 from duckflow.events.ports import Hear
 from duckflow.events.talking import ConversationLeft
 from duckflow.events.types import Noticed
 from duckflow.events.views import Attachment, ContextPart, JobWish, NextSession, Taken
-from duckflow.outcome import Outcome
-from duckflow.remote.link import Link
 from duckflow.remote.mirror import Mirror
-from duckflow.remote.protocol import HEAR, LEAVE
+from duckflow.remote.protocol import HEAR, LEAVE, Link
 from duckflow.state.changes import DiffSide, Hunk, LineComment
+from duckflow.state.data import Phrase, say
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import Phrase, say
 
 ANSWER_SECONDS = 10.0
 FIND_SECONDS = 2.0
 TRY_SECONDS, TRIES, TRIES_WHILE_MOVING = 0.2, 5, 300
-"""The pause between attempts to reconnect, and their number; more while the conversation moves to another process."""
+"""The pause between attempts to reconnect, and the number of attempts. There are more while the conversation moves to
+another process."""
 LEAVES, STAYS = ("quit", "exit"), ("resume", "fork", "new", "clear")
-"""Commands that leave only this front end and not the conversation; and commands that only its own terminal has."""
+"""Commands that leave only this front end and not the conversation; and commands that only the conversation's own
+terminal has."""
 
 Call = Callable[..., asyncio.Future[Any]]
-
-
-class ToldPart(NamedTuple):
-    """A part of the next request of the remote conversation."""
-
-    name: str
-    tokens: int
-    budget: int
 
 
 class RemoteWork:
@@ -121,7 +114,7 @@ class RemoteChoices:
 
 
 class FrontEndExit:
-    """The ways to leave: this front end goes, and the conversation goes on without it."""
+    """The ways to leave a conversation in another process. This front end leaves, and the conversation continues."""
 
     def __init__(self, mirror: Mirror) -> None:
         self._mirror = mirror
@@ -142,8 +135,8 @@ class FrontEndExit:
 
 
 class RemoteConversation(Mirror):
-    """A conversation in another process. It reconnects after a cut and hears what it has missed. Leaving stops nothing
-    there."""
+    """A conversation in another process. After a broken connection it reconnects and hears the events that it has
+    missed. Leaving does not stop the other process."""
 
     def __init__(self, path: Path, patience: float = ANSWER_SECONDS) -> None:
         super().__init__()
@@ -153,14 +146,15 @@ class RemoteConversation(Mirror):
         self._link = Link(self._told, self.welcome, self._cut)
         self._attached = self._moves = False
         self.ended = False
-        """The conversation itself is over, not only this front end."""
+        """True if the conversation itself is over, not only this front end."""
         self.work = RemoteWork(self._call)
         self.review = RemoteReview(self._call)
         self.choices = RemoteChoices(self._call, self)
         self.sessions = FrontEndExit(self)
 
     async def attach(self, after: int | None = None) -> None:
-        """Connects. Raises OSError when nobody is there, and TimeoutError when somebody is but does not answer."""
+        """Connects. Raises OSError when no process listens, and TimeoutError when a process listens but does not
+        answer."""
         link = Link(self._told, self.welcome, self._cut)
         await link.open(self._path)
         self.catching_up = True
@@ -217,7 +211,7 @@ class RemoteConversation(Mirror):
             return ()
 
     async def context(self) -> Sequence[ContextPart]:
-        return [ToldPart(*part) for part in await self._call("context")]
+        return [ContextPart(*part) for part in await self._call("context")]
 
     async def diff(self, turn: int) -> str:
         return await self._call("diff", turn=turn)

@@ -13,15 +13,16 @@ from duckflow.events.views import CommandInfo, Meaning, Unheard
 from duckflow.i18n.typed import read_line
 from duckflow.remote.protocol import Welcome, read_event
 from duckflow.state.agent import AgentState
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Question
 
 Record = Callable[[int], asyncio.Future[list[dict[str, Any]]]]
-"""A function that returns a page of the stored events after a number."""
+"""A function that takes the number of an event, and returns a page of the stored events that follow it."""
 
 
 class Mirror:
-    """The copy. Reading it never waits for the other process. Every listener hears every event once, in order."""
+    """The copy of a conversation. Reading it never waits for the other process. Every listener hears every event once,
+    in order."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, Hear] = {}
@@ -30,7 +31,7 @@ class Mirror:
         self._tasks: set[asyncio.Task[None]] = set()
         self.number = 0
         self.catching_up = False
-        """The events that arrive now are from the record, and may be over already: their questions are not asked
+        """True while events from the record arrive. Their questions may be answered already, so they are not asked
         again."""
         self.mode = ""
         self.state = AgentState()
@@ -39,8 +40,8 @@ class Mirror:
         self.terminal = False
 
     def welcome(self, welcome: Welcome) -> None:
-        """Takes over the present state. A front end that reconnects has all stored events, but has missed the live
-        ones."""
+        """Takes over the present state. A front end that reconnects has all stored events, but has missed the events
+        that are not stored."""
         if not self.number:
             self.state = welcome.state
         self.number, self.mode, self.commands = welcome.number, welcome.mode, welcome.commands
@@ -55,7 +56,7 @@ class Mirror:
         self.tell(0, welcome.now)
 
     def tell(self, number: int, event: Event) -> None:
-        """Takes an event and passes it on. A stored event never comes twice."""
+        """Takes an event and passes it on. A stored event that comes twice is passed on once."""
         if number:
             if number <= self.number:
                 return
@@ -125,7 +126,7 @@ class Mirror:
     async def _catch_up(
         self, key: object, listener: Hear, after: int, late: list[tuple[int, Event]], record: Record
     ) -> None:
-        """Passes on the stored events up to now, then those that have come meanwhile."""
+        """Passes on the stored events up to now, then the events that have come meanwhile."""
         last_number = self.number
         while after < last_number and (page := await record(after)):
             for entry in page:

@@ -1,22 +1,26 @@
 """The protocol on the socket of a conversation: JSON-RPC, one message for each line.
 
-A front end calls methods such as `take`, with their arguments by name. After it called `hear`, it gets a notification
-`event` for every event, `{"number": N, "kind": …, "event": {…}}`. One notification `welcome` carries the state; it
-comes after the past events and before those that happen from then on."""
+A front end calls methods such as `take`, with their arguments by name. After it has called `hear`, it gets a
+notification `event` for every event, `{"number": N, "kind": …, "event": {…}}`. One notification `welcome` carries the
+state; it comes after the past events and before the new ones."""
 
+import asyncio
 import contextlib
 import os
 import socket
-from collections.abc import Generator, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from duckflow.errors import DuckflowError
 from duckflow.events import talking, types
 from duckflow.events.event import Event
+from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError, line_of
 from duckflow.state.agent import AgentState
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import FrozenData, Phrase
 from duckflow.state.question import Question
 
 SUFFIX = ".sock"
@@ -28,7 +32,7 @@ LONGEST_NAME = 100
 
 
 class OfferedCommand(FrozenData):
-    """A slash command as it is offered."""
+    """A slash command that the conversation offers to the users of a front end."""
 
     name: str
     help: Phrase
@@ -36,7 +40,7 @@ class OfferedCommand(FrozenData):
 
 
 class Welcome(FrozenData):
-    """The state of the conversation after the event of this number. It comes with the last messages only."""
+    """The state of the conversation after the event of this number. The state holds only the last messages."""
 
     number: int
     state: AgentState
@@ -46,7 +50,7 @@ class Welcome(FrozenData):
     commands: tuple[OfferedCommand, ...]
     process: int
     terminal: bool
-    """The conversation has a terminal of its own."""
+    """True if the conversation has a terminal of its own."""
 
 
 def _kinds(cls: type[Event]) -> Iterator[type[Event]]:
@@ -58,18 +62,18 @@ def _kinds(cls: type[Event]) -> Iterator[type[Event]]:
 
 @cache
 def _kind(name: str) -> type[Event] | None:
-    """Finds a kind of event by its name, among the stored and the live ones."""
+    """Returns the kind of event with this name, among the stored and the live kinds."""
     return types.BY_KIND.get(name) or next((cls for cls in _kinds(Event) if cls.kind == name), None)
 
 
 def event_line(number: int, event: Event) -> bytes:
-    """Writes an event as a notification. This is done once, however many front ends hear it."""
+    """Writes an event as a notification. The line is written once, however many front ends hear it."""
     params = f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}'
     return f'{{"jsonrpc":"2.0","method":"{EVENT}","params":{params}}}\n'.encode()
 
 
 def read_event(params: dict[str, Any]) -> Event | None:
-    """Returns the event, or nothing for an unknown kind: the other side may be newer."""
+    """Returns the event; None for an unknown kind, because the other process may be a newer version."""
     kind = _kind(params["kind"])
     return kind.model_validate(params["event"]) if kind else None
 
@@ -87,7 +91,7 @@ def listen_at(path: Path) -> socket.socket:
 
 
 def connect_to(path: Path) -> socket.socket:
-    """Connects to a socket. Raises OSError when nobody listens there."""
+    """Connects to a socket. Raises OSError when no process listens there."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         with _short(path) as name:
@@ -101,7 +105,7 @@ def connect_to(path: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Generator[str]:
-    """Yields a short address for the socket: a deep path is reached through its open folder."""
+    """Yields a short address for the socket. If the path is too long, the address goes through the open folder."""
     if len(os.fsencode(path)) <= LONGEST_NAME:
         yield str(path)
         return
@@ -110,3 +114,103 @@ def _short(path: Path) -> Generator[str]:
         yield f"/dev/fd/{folder}/{path.name}"
     finally:
         os.close(folder)
+
+
+SLICE_SECONDS = 0.01
+"""The longest time that the keyboard waits while many events arrive."""
+
+
+class Link:
+    """One connection to a conversation. Events never wait for the answer to a call, and arrive in order."""
+
+    def __init__(
+        self, tell: Callable[[int, Event], None], welcome: Callable[[Welcome], None], cut: Callable[[], None]
+    ) -> None:
+        self._tell = tell
+        self._welcome = welcome
+        self._cut = cut
+        self._peer = Peer(self._send, _refuse, self._told)
+        self._writer: asyncio.StreamWriter | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    async def open(self, path: Path) -> None:
+        """Connects. Raises OSError when nobody listens there."""
+        reader, self._writer = await asyncio.open_unix_connection(sock=connect_to(path), limit=LONGEST_LINE)
+        self._reading = asyncio.create_task(self._read(reader))
+
+    @property
+    def is_open(self) -> bool:
+        return self._writer is not None and not self._writer.is_closing()
+
+    def call(self, name: str, /, **args: Any) -> asyncio.Future[Any]:
+        """Sends a call at once. If the call is refused, awaiting its answer raises a DuckflowError."""
+        answer = asyncio.ensure_future(_answer_to(self._peer.call(name, args)))
+        # The caller need not wait, so an error that nobody reads must not cause a warning.
+        answer.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return answer
+
+    async def close(self) -> None:
+        """Closes the connection for good. Calls that were made before are still sent."""
+        self._cut = lambda: None
+        if self._writer:
+            self._writer.close()
+            with suppress(OSError):
+                await self._writer.wait_closed()
+        if self._reading:
+            self._reading.cancel()
+
+    def _send(self, message: Message) -> None:
+        if self._writer is None or not self.is_open:
+            raise RpcError(GONE, "nobody is connected")
+        self._writer.write(line_of(message))
+
+    async def _read(self, reader: asyncio.StreamReader) -> None:
+        slice_start = time.monotonic()
+        try:
+            while self.is_open and (line := await reader.readline()):
+                self._peer.take_line(line)
+                if time.monotonic() - slice_start > SLICE_SECONDS:
+                    await asyncio.sleep(0)
+                    slice_start = time.monotonic()
+        except (OSError, ValueError):
+            # A line that was cut off or has no end counts as a cut connection.
+            pass
+        finally:
+            self._end()
+
+    def _told(self, method: str, params: dict[str, Any]) -> None:
+        try:
+            if method == EVENT and (event := read_event(params)):
+                self._tell(params["number"], event)
+            elif method == WELCOME:
+                self._welcome(Welcome.model_validate(params))
+        except ValueError:
+            # A front end that skipped an event would show a different state than the conversation has.
+            self._close_writer()
+            raise
+
+    def _close_writer(self) -> None:
+        if self._writer:
+            self._writer.close()
+
+    def _end(self) -> None:
+        self._close_writer()
+        self._peer.close("the connection was cut")
+        self._cut()
+
+
+async def _refuse(method: str, params: dict[str, Any]) -> None:
+    """Refuses every call: the conversation calls no methods of a front end."""
+    raise RpcError(METHOD_NOT_FOUND, method)
+
+
+async def _answer_to(call: asyncio.Future[Any]) -> Any:
+    try:
+        return await call
+    except RpcError as problem:
+        if problem.code == GONE:
+            raise DuckflowError("attach.cut") from None
+        if isinstance(problem.data, dict):
+            error = cast("dict[str, Any]", problem.data)
+            raise DuckflowError(error["key"], **error["values"]) from None
+        raise DuckflowError("attach.refused", reason=problem.message) from None

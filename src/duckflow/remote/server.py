@@ -30,14 +30,15 @@ from duckflow.state.agent import AgentState
 PAGE = 200
 MESSAGES = 40
 UNREAD = 16 * 1024 * 1024
-"""Bytes that may wait for a front end. A slower one is cut off; it can reconnect and ask for what it missed."""
+"""The most bytes that may wait for a front end. A front end that reads too slowly is cut off; it can reconnect and ask
+for the events it missed."""
 LINGER_SECONDS = 10.0
 """Seconds in which a front end that was cut off may reconnect."""
 Args = dict[str, Any]
 
 
 class FrontEnd:
-    """A connected front end. Its calls go on after it has left."""
+    """A connected front end. Its running calls continue after it has left."""
 
     def __init__(self, writer: asyncio.StreamWriter, answer: "Callable[[FrontEnd, str, Args], Awaitable[Any]]") -> None:
         self.writer = writer
@@ -53,7 +54,7 @@ class FrontEnd:
 
 
 class ConversationServer:
-    """One conversation with any number of front ends; each of them sees what the others do."""
+    """One conversation with any number of front ends. Every front end sees the input of all of them."""
 
     def __init__(self, conversation: InnerConversation, terminal: bool = False) -> None:
         self._conversation = conversation
@@ -95,7 +96,7 @@ class ConversationServer:
         }
 
     async def serve(self, path: Path, expecting: bool = False) -> None:
-        """Serves from now on, until it is closed. `expecting`: a front end is about to connect."""
+        """Serves until `close` is called. `expecting` means that a front end is about to connect."""
         if expecting:
             self._cut_at = asyncio.get_running_loop().time()
         self._server = await asyncio.start_unix_server(self._talk, sock=listen_at(path), limit=LONGEST_LINE)
@@ -152,14 +153,15 @@ class ConversationServer:
             raise RpcError(BAD_PARAMS, f"{type(problem).__name__}: {problem}") from None
 
     def _keep_running(self) -> None:
-        """Keeps a reference to the running task: the event loop has only a weak one, and the front end may leave."""
+        """Stores a reference to the running task, because the event loop has only a weak one, and the front end may
+        leave."""
         if task := asyncio.current_task():
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
 
     async def _welcome(self, front_end: FrontEnd, after: int | None = None) -> None:
-        """Sends the stored events after that number, then the present state, then everything as it happens. There is no
-        gap, since nothing can happen between the last empty page and the welcome."""
+        """Sends the stored events after that number, then the present state, then all new events. There is no gap,
+        since nothing can happen between the last empty page and the welcome."""
         conversation = self._conversation
         while after is not None and (page := list(islice(conversation.record(after), PAGE))):
             for number, event in page:

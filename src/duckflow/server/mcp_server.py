@@ -31,7 +31,8 @@ RESULT = {
 
 
 class Wish(NamedTuple):
-    """A client's wish: the folder, mode and model of a new conversation, or the session to continue."""
+    """The arguments of a client's call: the folder, mode and model of a new conversation, or the session to
+    continue."""
 
     cwd: str = ""
     mode: str = ""
@@ -40,20 +41,20 @@ class Wish(NamedTuple):
 
 
 class OpenConversation(NamedTuple):
-    """A conversation, and the function that ends everything that was started for it."""
+    """A conversation, and the function that closes it and everything that was started for it."""
 
     conversation: Conversation
     close: Callable[[], Awaitable[None]]
 
 
 class Opener(Protocol):
-    """Opens conversations. A DuckflowError says why it cannot."""
+    """Opens conversations. Raises a DuckflowError if a conversation cannot be opened."""
 
     def __call__(self, wish: Wish) -> OpenConversation: ...
 
 
 class McpServer:
-    """Answers line by line until the client closes its end. Conversations stay open meanwhile."""
+    """Answers a client's lines one by one until the client closes the input. Conversations stay open until then."""
 
     def __init__(self, open_conversation: Opener, words: Words, write: Callable[[Message], None]) -> None:
         self._open = open_conversation
@@ -63,11 +64,11 @@ class McpServer:
         self._elicits = False
 
     async def serve(self, lines: "asyncio.Queue[bytes | None]") -> None:
-        """Answers the lines. None means that there are no more."""
+        """Answers the lines of the queue. A None in the queue means that no further line comes."""
         try:
             while (line := await lines.get()) is not None:
                 self._peer.take_line(line)
-                # Calls that need no work are answered even if the end comes right after them.
+                # Calls that need no work are answered even if the input ends right after them.
                 await asyncio.sleep(0)
         finally:
             self._peer.close("the client has gone")

@@ -1,36 +1,37 @@
-"""One message from an MCP client: sends it to a conversation, reports progress, asks its questions, makes the
-result."""
+"""One message from an MCP client: sends the message to a conversation, reports progress, asks the conversation's
+questions, and makes the result."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple, cast
 
+from duckflow.errors import OUTCOMES, Outcome, ended_well
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.i18n.plain import one_line, plain, readable
 from duckflow.i18n.words import Words
-from duckflow.outcome import OUTCOMES, Outcome, ended_well
 from duckflow.state.action import ActionResult, evidence_of
-from duckflow.state.phrase import LEFT_OUT, Phrase
+from duckflow.state.data import LEFT_OUT, Phrase
 from duckflow.state.question import NOBODY, GateRequest, Question
 from duckflow.view.items import ActionItem, Item, NoticeItem, QuestionItem, TextItem, TurnItem
 from duckflow.view.view import View
 
 LONGEST_SHOWN = 20_000
-"""The length above which a question cannot be read in a form, so it is refused."""
+"""The length of the longest question that can be read in a form. A longer question is refused."""
 LONGEST_WORDS = 300
 NOT_IN_FORMS = ("edit",)
 
 
 class GivenAnswer(NamedTuple):
-    """A choice with words to it; without a choice, words that are read as typed."""
+    """A choice, with the person's words about it. If the choice is empty, the words are read like typed input."""
 
     choice: str = ""
     text: str = ""
 
 
 def message_of(question: Question, words: Words) -> str:
-    """Returns the whole question: first what would run, in full, then what is computed, then the model's words."""
+    """Returns the whole question: first the commands that would run, in full, then the computed facts, then the model's
+    words."""
     return readable("\n".join(_lines(question, words)), words)
 
 
@@ -60,22 +61,23 @@ def can_be_shown(question: Question, words: Words) -> bool:
 
 
 def form_of(question: Question, words: Words) -> dict[str, Any]:
-    """Returns the fields of the form: the answer, and words to it. A very risky action needs a typed answer."""
+    """Returns the fields of the form: the answer, and the reason for it. A very risky action needs a typed answer."""
     choices = [choice for choice in question.choices if choice.key not in NOT_IN_FORMS]
+    labels = [readable(words.phrase(choice.label), words) for choice in choices]
     answer: dict[str, Any] = {"type": "string", "title": words("serve.answer")}
     is_typed = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
     if is_typed:
-        answer["description"] = " / ".join(words.phrase(choice.label) for choice in choices)
+        answer["description"] = " / ".join(labels)
     else:
         answer["enum"] = [choice.key for choice in choices]
-        answer["enumNames"] = [words.phrase(choice.label) for choice in choices]
+        answer["enumNames"] = labels
     reason = {"type": "string", "title": words("serve.reason")}
     properties = {"answer": answer} if is_typed else {"answer": answer, "reason": reason}
     return {"type": "object", "properties": properties, "required": ["answer"]}
 
 
 def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
-    """Reads the filled form. Everything that is not a clear answer is a no."""
+    """Reads the filled form. An answer that is not clear counts as a no."""
     content: Any = result.get("content")
     if result.get("action") != "accept" or not isinstance(content, dict):
         return refusal(question)
@@ -90,7 +92,7 @@ def read_form(question: Question, result: dict[str, Any]) -> GivenAnswer:
 
 
 def unasked(question: Question) -> GivenAnswer:
-    """Returns the answer for when the person behind the client cannot be asked."""
+    """Returns the answer that is given if the person behind the client cannot be asked."""
     return GivenAnswer(NOBODY) if question.takes_nobody else refusal(question)
 
 
@@ -106,8 +108,8 @@ Elicit = Callable[[Table], Awaitable[Table]]
 
 
 class McpTurn:
-    """One turn for an MCP client. `elicit` shows a form to the person behind the client; None if the client cannot do
-    that."""
+    """One turn for an MCP client. `elicit` shows a form to the person behind the client; it is None if the client has
+    no forms."""
 
     def __init__(
         self, conversation: Conversation, words: Words, elicit: Elicit | None, progress: Callable[[str], None]
@@ -128,7 +130,7 @@ class McpTurn:
         self._asking: set[asyncio.Task[None]] = set()
 
     async def run(self, prompt: str) -> Table:
-        """Runs the turn and returns the result of the tool call. If this is cancelled, the turn is interrupted."""
+        """Runs the turn and returns the result of the tool call. If the task is cancelled, the turn is interrupted."""
         unhear = self._conversation.hear(self._hear)
         try:
             outcome = await self._conversation.say(prompt)
@@ -206,7 +208,7 @@ class McpTurn:
             try:
                 answer = read_form(question, await self._elicit(form))
             except Exception:
-                # Whatever went wrong on the other side, nobody has said yes.
+                # Whatever went wrong at the client, nobody has said yes.
                 answer = refusal(question)
         elif question.gate:
             key = "serve.too_long" if self._elicit else "serve.nobody"

@@ -18,9 +18,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 
 from duckflow import __version__
+from duckflow.errors import ended_well
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
-from duckflow.outcome import ended_well
 from duckflow.state.question import Question
 from duckflow.view.items import (
     ActionItem,
@@ -45,7 +45,7 @@ ROLES = {"user": "user", "model": "assistant"}
 
 def trace_conversation(conversation: Conversation) -> Callable[[], None]:
     """Sends spans of a conversation to the collector that the environment names. Returns a function that sends the
-    remaining ones, but waits for that only a moment."""
+    remaining spans, and waits only a moment for that."""
     name = os.environ.get("OTEL_SERVICE_NAME") or "duckflow"
     resource = Resource.create({"service.name": name, "service.version": __version__})
     provider = TracerProvider(resource=resource, shutdown_on_exit=False)
@@ -125,7 +125,7 @@ class TurnTracer:
             self._end(action, at, "" if item.state == "done" else "tool_error", result)
 
     def _note(self, item: Item, at: float) -> None:
-        """Adds things that happen inside a turn or a job to its span."""
+        """Adds an item that happens inside a turn or a job to the span of that turn or job."""
         match item:
             case QuestionItem(closed=False, question=question) if question and question.on_record:
                 self._ask(question, at)
@@ -167,7 +167,7 @@ class TurnTracer:
         self._end(self._begin_chat(item.model, item.at, owner), at, "", attributes)
 
     def _fail_chat(self, at: float, why: str) -> None:
-        """Makes a span for a request without an answer, which is a call, too."""
+        """Makes a span for a request without an answer, because it was a call of the model, too."""
         if self._asked and why:
             asked_at, model = self._asked
             self._end(self._begin_chat(model, asked_at, self._turn), at, why)

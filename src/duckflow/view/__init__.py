@@ -1,1 +1,1 @@
-"""One view of a session for all front ends: events become items, and every front end draws those."""
+"""Turns the events of a session into items, in the same way for all front ends: each front end draws the items."""

@@ -1,4 +1,4 @@
-"""The view of actions with their output, and of questions with their answers."""
+"""Makes the items of actions with their output, and of questions with their answers."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ TAIL = 8000
 
 
 class Workers:
-    """The workers beside the conversation: jobs by their names, and the agents among them."""
+    """The jobs beside the conversation by their names, and which of them are agents."""
 
     def __init__(self, state: AgentState) -> None:
         self.names = {job.job_id: job.name for job in state.jobs.values()}
@@ -26,7 +26,7 @@ class Workers:
 
 
 class DeedsView:
-    """The view of actions and questions that have begun and not ended yet."""
+    """Makes items from the actions and questions that have begun and not ended yet."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers
@@ -41,8 +41,8 @@ class DeedsView:
         self._decided = {action.action_id: action for action in actions}
 
     def ask(self, number: int, event: QuestionAsked, turn: int) -> list[Item]:
-        """Returns the actions that wait for a yes, then the question about them. A question that is already known stays
-        one item."""
+        """Returns the actions that wait for a yes, then the question about them. If the question is asked again, only
+        its known item is returned."""
         question = event.question
         if known_item := self._questions.get(question.question_id):
             return [known_item]
@@ -115,7 +115,7 @@ class DeedsView:
         return output
 
     def finish(self, number: int, event: ActionFinished, turn: int) -> list[Item]:
-        """Returns the action with its result. Its output ends with it."""
+        """Returns the action with its result. The item of its output ends, too."""
         result, job = event.result, event.job
         item = self._actions.pop(result.action_id, None) or ActionItem(
             result.action_id,
@@ -132,7 +132,8 @@ class DeedsView:
         return [*self._end_output(job), item._replace(state="done" if result.ok else "failed", result=result)]
 
     def leave(self, job: str) -> list[Item]:
-        """Ends a turn (no job) or a job: returns its output, the actions it had begun, and its questions on record."""
+        """Ends the work of a turn (if `job` is empty) or of a job. Returns its output, the actions it had begun, and
+        its questions on record, all marked as ended."""
         actions = [action for action in self._actions.values() if action.job == job]
         questions = [item for item in self._questions.values() if item.question and item.question.job == job]
         # A question that is not on record belongs to a command that the user typed, which goes on.

@@ -1,25 +1,24 @@
-"""Items: everything that people see of a session, as typed data made of phrases and values, without words.
+"""Items: everything that people see of a session, as typed data made of phrases and values, not yet in any language.
 
-Every item has an id that is unique in the session, even where another process goes on with it. An event brings items
+Every item has an id that is unique in the session, even if another process continues the session. An event brings items
 that are new or have changed: an action that has finished, a question that was answered, a text that became whole.
-`number` is the number of the stored event that began the item; an item that is shown only while it happens has 0. `at`
-is the time when it began."""
+`number` is the number of the stored event that began the item; it is 0 for an item that is shown only while it happens.
+`at` is the time when the item began."""
 
 import re
 from typing import Literal, NamedTuple
 
+from duckflow.errors import Outcome
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome
 from duckflow.state.action import Action, ActionResult, Effect, StepKind, TaskProfile
+from duckflow.state.agent import AgentReport, JobReport, JobStatus, SubAgentStatus
 from duckflow.state.checks import Proof
-from duckflow.state.job import AgentReport, JobReport, JobStatus, SubAgentStatus
+from duckflow.state.data import Phrase
 from duckflow.state.message import Usage
-from duckflow.state.phase import Review
-from duckflow.state.phrase import Phrase
+from duckflow.state.phase import Review, Severity, Vitals
 from duckflow.state.picture import Picture
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
-from duckflow.state.vitals import Severity, Vitals
 
 About = Literal[
     "noticed", "retry", "rejected", "again", "model", "mode", "intervened", "reviewed", "pruned", "undone", "allowed",
@@ -31,8 +30,8 @@ About = Literal[
 class TextItem(NamedTuple):
     """Words of the user or of the model, its thoughts, the text of a file that it writes, or pictures of a tool.
 
-    `streaming`: more will come. `reset`: it is void, and will be written again. `passed`: it was not an answer, but the
-    reason for an action."""
+    The state `streaming` means that more will come; `reset`, that the text is void and will be written again; `passed`,
+    that the text was not an answer, but the reason for an action."""
 
     kind = "text"
     id: str
@@ -44,14 +43,14 @@ class TextItem(NamedTuple):
     piece: str = ""
     """The words that are new with this change."""
     duck: bool = False
-    """The model itself calls for the user."""
+    """True if the model itself calls for the user."""
     meanwhile: bool = False
-    """The user said it while a turn was at work."""
+    """True if the user said this while a turn was at work."""
     pictures: tuple[Picture, ...] = ()
 
 
 class ReasonItem(NamedTuple):
-    """The model's reason for what follows. The rationale is empty where it says no more than the answer or the
+    """The model's reason for its next actions. The rationale is empty if it says no more than the answer or the
     calls."""
 
     kind = "reason"
@@ -63,13 +62,14 @@ class ReasonItem(NamedTuple):
     profile: TaskProfile
     alternative: str
     piece: str = ""
-    """The rationale, where it has not been streamed."""
+    """The rationale; empty if it has been streamed."""
     thoughts: str = ""
-    """The model's thoughts before it, where they were streamed."""
+    """The model's thoughts before the reason; empty if there were none."""
 
 
 class ActionItem(NamedTuple):
-    """A tool call. `asked`: it waits for a yes. `left`: the turn or job was over before the call ended."""
+    """A tool call. The state `asked` means that the call waits for a yes; `left`, that the turn or job was over before
+    the call ended."""
 
     kind = "action"
     id: str
@@ -78,39 +78,39 @@ class ActionItem(NamedTuple):
     operation: str
     state: Literal["asked", "running", "done", "failed", "left"]
     action: Action | None = None
-    """The action; nothing where its beginning was not heard."""
+    """The action; None if the view did not hear the event that began it."""
     doing: Phrase | None = None
     effect: Effect | Literal[""] = ""
     step_kind: StepKind = "other"
     job: str = ""
     job_name: str = ""
     by_agent: bool = False
-    """The job is an agent that the conversation has handed a task to."""
+    """True if the job is an agent that the conversation has handed a task to."""
     gate: str = ""
-    """The id of the question that asks about it."""
+    """The id of the question (the Gate) that asks about this action."""
     answer: Answer | None = None
     diff: str = ""
-    """The changes that it would make to files, where the Gate asks about this action alone."""
+    """The changes that the action would make to files, if the Gate asks about this action alone."""
     result: ActionResult | None = None
     turn: int = 0
 
     @property
     def talks(self) -> bool:
-        """Says whether it only talks; its words are then shown as a text."""
+        """Says whether the action only talks; its words are then shown as a text."""
         if self.result and not self.result.ok:
             return False
         return self.effect == "talk" or (self.result is not None and self.result.said is not None)
 
 
 class QuestionItem(NamedTuple):
-    """A question to a person. If it is closed without an answer, its asker was interrupted."""
+    """A question to a person. It is closed without an answer if its asker was interrupted."""
 
     kind = "question"
     id: str
     number: int
     at: float
     question: Question | None
-    """The question; nothing where only its end was heard."""
+    """The question; None if the view heard only the event that closed it."""
     closed: bool = False
     answer: Answer | None = None
     turn: int = 0
@@ -168,13 +168,12 @@ class RequestItem(NamedTuple):
 class NoticeItem(NamedTuple):
     """A notice: one line in passing. The meaning of `subject` depends on `about`:
 
-    - model: its name, and `what` says why it was chosen; mode: its name; job: its status; step: its id
-    - intervened: how the Pacemaker has stepped in; `details` say why, with their severity
-    - ended: nothing, `outcome` is that of the turn; forgotten: the words
-    - undone: `back`, or nothing for a turn that was done again
+    - model and mode: the name (`what` says why a model was chosen); job: its status; step: its id
+    - intervened: how the Pacemaker has stepped in (`details` say why, with their severity)
+    - forgotten: the words that were forgotten; undone: `back`, or empty for a turn that was done again
     - typed: a line that is no message; offered: a line for the user to change; left: where the user goes
-    - allowed: nothing, `what` is the rule; reviewed: nothing, `review` says it; proof: nothing, `proof` says it
-    - again: nothing, a reply is written again; noticed, retry, rejected, pruned: nothing"""
+    - ended, allowed, reviewed, proof: empty, because `outcome`, `what` (the rule), `review` or `proof` says it
+    - again (a reply is written again), noticed, retry, rejected, pruned: empty"""
 
     kind = "notice"
     id: str
@@ -206,11 +205,11 @@ class TurnItem(NamedTuple):
     outcome: Outcome | None = None
     why: Phrase | None = None
     waits: bool = False
-    """The work cannot go on without the user's answer."""
+    """True if the work cannot go on without the user's answer."""
 
 
 class OutputItem(NamedTuple):
-    """The output of a command; `over` when the action that ran it has ended."""
+    """The output of a command; `over` is True when the action that ran the command has ended."""
 
     kind = "output"
     id: str
@@ -220,7 +219,7 @@ class OutputItem(NamedTuple):
     job_name: str = ""
     by_agent: bool = False
     action: str = ""
-    """The id of the action that runs it; empty for the user's own command."""
+    """The id of the action that runs the command; empty for the user's own command."""
     tail: str = ""
     """The end of the whole output."""
     piece: str = ""
@@ -269,7 +268,7 @@ class NowItem(NamedTuple):
 
 
 class ChosenItem(NamedTuple):
-    """The user's choices for the session; empty for a choice that has not been heard."""
+    """The user's choices for the session. A choice is empty if no event has told of it yet."""
 
     kind = "chosen"
     id: str
@@ -302,9 +301,9 @@ Item = (
 
 
 PASSING: frozenset[About] = frozenset(("noticed", "retry", "rejected", "model", "intervened", "reviewed", "proof"))
-"""Notices that every front end shows as a line."""
+"""The kinds of notices that every front end shows as a line."""
 LOUD = frozenset(("checks.failing", "checks.failing_before", "review.unverified", "checks.nothing"))
-"""Lines that contradict what the model says of its work: they must be shown beside it."""
+"""Keys of lines that contradict the model's words about its work: they must be shown beside these words."""
 EXIT_CODE = r": exit code (-?\d+)"
 FILES = r"(?P<before>^|[;:(（] ?)(?:(?P<how>there|gone): |in (?P<file>[^\s:;]+): )"
 
@@ -319,8 +318,8 @@ def notice_line(item: NoticeItem, words: Words) -> str:
             causes, severity = " ".join(map(words.phrase, item.details)), words(f"severity.{item.severity}")
             return words(f"pacemaker.told.{item.subject}", found=causes, severity=severity)
         case "proof":
-            parts = item.proof.parts() if item.proof else ()
-            return words("proof.line", parts=" · ".join(map(words.phrase, parts))) if parts else ""
+            proof_phrases = item.proof.parts() if item.proof else ()
+            return words("proof.line", parts=" · ".join(map(words.phrase, proof_phrases))) if proof_phrases else ""
         case "reviewed":
             return review_line(item.review, words) if item.review and item.review.by == "model" else ""
         case "allowed":
@@ -335,7 +334,7 @@ def review_line(review: Review, words: Words) -> str:
 
 
 def told_evidence(text: str, words: Words) -> str:
-    """Returns evidence that was written for the model in the user's language."""
+    """Translates evidence that was written for the model into the user's language."""
 
     def files(match: re.Match[str]) -> str:
         return match["before"] + words(f"evidence.{match['how'] or 'within'}", file=match["file"] or "")

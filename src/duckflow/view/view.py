@@ -9,9 +9,8 @@ from duckflow.events.types import ActionFinished, DecisionMade, Event, TextStrea
 from duckflow.events.work import WorkEvent
 from duckflow.state.action import DUCK_CALL, EXIT, RESPOND, Action, Decision, wire_name
 from duckflow.state.agent import AgentState
-from duckflow.state.data import ELLIPSIS
+from duckflow.state.data import ELLIPSIS, Phrase, say
 from duckflow.state.message import Usage
-from duckflow.state.phrase import Phrase, say
 from duckflow.view.deeds import DeedsView, Workers
 from duckflow.view.items import (
     About,
@@ -38,7 +37,7 @@ NOTHING = "-"
 
 
 class ReplyView:
-    """The words of one loop. They have the same ids whether they were streamed or are read from the journal."""
+    """Makes items from the words of one call of the model. Streamed words have the same ids as journaled ones."""
 
     def __init__(self) -> None:
         self._loop = 0
@@ -48,7 +47,7 @@ class ReplyView:
         self._said = False
 
     def begin(self, number: int) -> list[Item]:
-        """Begins a loop. Text that is left over from the one before was not an answer."""
+        """Begins a loop. Text that remains from the previous loop was not an answer."""
         leftovers = self.end()
         self._loop, self._streamed, self._thoughts, self._said = number, "", "", False
         return leftovers
@@ -77,7 +76,7 @@ class ReplyView:
         return [*items, self._text]
 
     def think(self, event: ThoughtKept) -> list[Item]:
-        """Keeps the thoughts, for a front end that did not hear them stream in."""
+        """Stores the thoughts for a front end that did not hear them stream in."""
         self._thoughts = event.text
         return []
 
@@ -87,7 +86,7 @@ class ReplyView:
         return [text._replace(state="reset", text="", piece="")] if text else []
 
     def decide(self, number: int, event: DecisionMade) -> list[Item]:
-        """Returns the Decision's reason. Streamed words that no action says are part of it, not an answer."""
+        """Returns the Decision's reason. Streamed words that no action says belong to the reason."""
         decision, items = event.decision, list[Item]()
         answers = [text for action in decision.actions if (text := _answer(action))]
         if self._text and not any(text in self._streamed for text in answers):
@@ -111,7 +110,7 @@ class ReplyView:
         ]
 
     def say(self, number: int, event: ActionFinished, text: str) -> list[Item]:
-        """Returns the text that was said to the user. The first text of a loop is the one that was streamed."""
+        """Returns the text that was said to the user. The first text of a loop has the id of the streamed text."""
         says_more = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if says_more else f"text-{self._loop}"
         piece = "" if text in self._streamed and not event.job else text
@@ -125,14 +124,14 @@ class ReplyView:
 
 
 def _answer(action: Action) -> str:
-    """Returns the words that an action says to the user; empty where it does something else."""
+    """Returns the words that an action says to the user; empty if the action does not talk."""
     if action.operation not in TALKING:
         return ""
     return next((text for name in TEXTS if isinstance(text := action.args.get(name), str)), "")
 
 
 def _says_nothing(decision: Decision, answers: list[str]) -> bool:
-    """Says whether a rationale is only the beginning of the answer, or only the names of the called tools."""
+    """Says whether a rationale is empty, only the beginning of the answer, or only the names of the called tools."""
     beginning = decision.rationale.removesuffix(ELLIPSIS)
     names = {name for action in decision.actions for name in (action.operation, wire_name(action.operation))}
     return (
@@ -143,7 +142,7 @@ def _says_nothing(decision: Decision, answers: list[str]) -> bool:
 
 
 RETRY = "model.retry."
-"""The beginning of the keys of waits that people are told of."""
+"""The prefix of the keys of those waits that are shown to people."""
 ASKS_MODEL = "wait.model"
 EXPLAINED = frozenset(("gate.explained", "gate.not_explained"))
 AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
@@ -152,10 +151,10 @@ AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")
 class View:
     """Hears the events of one session in their order, and returns the items that each of them makes or changes.
 
-    It remembers only what can still change. A caller that wants all items keeps them by their ids."""
+    The view remembers only items that can still change. A caller that wants all items keeps them by their ids."""
 
     def __init__(self, state: AgentState | None = None) -> None:
-        """Takes the `state` of a session that is not heard from its beginning."""
+        """`state` is the session's state so far, for a view that does not hear the session from its beginning."""
         state = state or AgentState.model_construct()
         self._workers = Workers(state)
         self._reply = ReplyView()
@@ -163,7 +162,7 @@ class View:
         self._turn = TurnItem("", 0, 0.0, state.turn)
         self._commands: dict[int, CommandItem] = {}
         self._asked_at: list[float] = []
-        """The times when the requests were sent that have no answer yet."""
+        """The times of the requests that have no answer yet."""
         self.now = NowItem("now", 0, 0.0)
         self.chosen = ChosenItem("chosen", 0, 0.0, state.model, 0, state.mode)
 
@@ -228,7 +227,7 @@ class View:
                 return [*items, self._turn]
 
     def _message(self, number: int, event: happened.MessageAdded) -> list[Item]:
-        """Shows the user's messages and all pictures. Other events tell what the model and the tools say."""
+        """Shows the user's messages and all pictures. Other messages are shown by other events."""
         message, items = event.message, list[Item]()
         if event.title:
             items += self._change_chosen(title=event.title)
@@ -248,7 +247,7 @@ class View:
         return items
 
     def _write_again(self, number: int, event: happened.StreamReset | happened.ReplyRejected) -> list[Item]:
-        """Shows only once that a reply is written again: with the reason, where it was rejected."""
+        """Shows that a reply is written again, with the reason if it was rejected."""
         reset_items = self._reply.reset()
         if isinstance(event, happened.ReplyRejected):
             reason = say("reply.rejected", reason=event.reason)
@@ -264,7 +263,7 @@ class View:
         return [*now_items, self._deeds.start(number, event, self._turn.turn)]
 
     def _use(self, number: int, event: happened.UsageReported) -> list[Item]:
-        """Pairs an answer with its request. Requests of jobs overlap: the first sent counts as the first answered."""
+        """Pairs an answer with its request. Requests overlap: the first one sent counts as the first answered."""
         usage, asked_at = event.usage, self._asked_at.pop(0) if self._asked_at else event.at
         request = RequestItem(f"request-{number}", number, asked_at, event.model, usage, event.job)
         return [*self._change_now(turn_usage=self.now.turn_usage.plus(usage)), request]

@@ -1,4 +1,4 @@
-"""The lock of the page: every request passes through here before any other code sees it."""
+"""Guards the page: every request passes through here before any other code sees it."""
 
 import base64
 import hashlib
@@ -17,12 +17,12 @@ from duckflow.web.visitors import Visitors
 
 READING = frozenset({"GET", "HEAD"})
 OWN_SITES = frozenset({"same-origin", "none"})
-"""The allowed values of `Sec-Fetch-Site`. Another port of this machine would be "same-site": that is not us."""
+"""The allowed values of `Sec-Fetch-Site`. A page on another port of this machine is "same-site", and is refused."""
 STYLE = (
     ":root{color-scheme:light dark;font:16px/1.6 system-ui,sans-serif}"
     "main{max-width:34rem;margin:15vh auto;padding:0 1rem}"
 )  # fmt: skip
-"""The style of the page for visitors who are not let in: they get none of the page's files."""
+"""The style of the page for visitors who are not let in. They get none of the page's files, so it is inline."""
 STYLE_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_DIGEST}'; img-src 'self' data:; "
@@ -39,12 +39,12 @@ HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 NOT_KEPT = (b"cache-control", b"no-store")
 MOST_REQUESTS, REFILL_SECONDS = 60, 0.2
-"""The number of requests allowed at once, and the seconds until another one is allowed."""
+"""The number of requests allowed at once, and the seconds until another request is allowed."""
 
 
 class ServedAt(NamedTuple):
-    """The address at which the page is served. `host` is an address of this machine, or one that stands for all of
-    them."""
+    """The address at which the page is served. `host` is one address of this machine, or `0.0.0.0` or `::` for all of
+    its addresses."""
 
     host: str
     port: int
@@ -59,8 +59,8 @@ class ServedAt(NamedTuple):
         return f"[{host}]:{self.port}" if host.version == 6 else f"{host}:{self.port}"
 
     def is_ours(self, authority: str) -> bool:
-        """Says whether a request with this `Host` header is meant for this server. A host name could belong to anybody,
-        so only addresses count, and `localhost`, which always leads back to this machine."""
+        """Says whether the `Host` header of a request names this server. A host name could belong to anybody, so only
+        addresses count, and `localhost`, which always leads back to this machine."""
         address = ipaddress.ip_address(self.host)
         if authority == self.authority:
             return not address.is_unspecified
@@ -82,7 +82,7 @@ class Refused(NamedTuple):
 
 
 class Allowance:
-    """Limits how often something is done: `most` times at once, then once more every `seconds`."""
+    """Limits how often something is done: `most` times at once, then one more time every `seconds`."""
 
     def __init__(self, most: int = MOST_REQUESTS, seconds: float = REFILL_SECONDS) -> None:
         self._most, self._seconds = most, seconds
@@ -99,7 +99,7 @@ class Allowance:
 
 
 class Access:
-    """The ASGI application around the page's own: it refuses requests that may not pass, and adds the security
+    """The ASGI application around the page's application: it refuses requests that may not pass, and adds the security
     headers."""
 
     def __init__(self, app: Any, place: ServedAt, visitors: Visitors, words: Words, as_browser: bool) -> None:
@@ -167,7 +167,7 @@ class Access:
             self._visitors.enter(tokens[0], tuple(scope["client"])),
         )
         if cookie is None:
-            # The right token always gets in, even after too many wrong ones: else anybody could lock the page by
+            # The right token always gets in, even after too many wrong tokens. Otherwise anybody could lock the page by
             # guessing.
             refusal = Refused(429, "serve.too_many") if too_many_wrong_tokens else Refused(401, "serve.unknown")
             await self._answer(send, refusal, headers)
@@ -179,7 +179,7 @@ class Access:
         await send({"type": "http.response.body", "body": b""})
 
     async def _answer(self, send: Any, refused: Refused, headers: dict[str, list[str]]) -> None:
-        """Answers a browser with a page, and the page's own script with JSON."""
+        """Answers a refused request: a browser gets a page, and the page's own script gets JSON."""
         accepted_languages = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
         words = Words(wanted_language(accepted_languages) or self._words.language)
         if any("text/html" in line for line in headers.get("accept", [])):

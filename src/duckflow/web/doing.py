@@ -1,4 +1,4 @@
-"""The requests by which a person acts: models, review, sessions, messages, answers, plans."""
+"""The requests by which a person acts: about models, reviews, sessions, messages, answers and plans."""
 
 import asyncio
 import unicodedata
@@ -8,15 +8,17 @@ from typing import Any, cast
 from starlette.requests import Request
 
 from duckflow.errors import DuckflowError, UsageError
+from duckflow.events.ports import Conversation
 from duckflow.events.types import Noticed
 from duckflow.events.views import Attachment, JobWish, Taken
+from duckflow.i18n.answers import read_answer
 from duckflow.i18n.words import Words
 from duckflow.state.changes import Hunk
+from duckflow.state.data import said
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import said
 from duckflow.web.listing import branch
 from duckflow.web.ports import Models
-from duckflow.web.services import PageServices, number_of, read_body
+from duckflow.web.services import Given, PageServices, number_of, read_body
 from duckflow.web.telling import worded
 from duckflow.web.watched import WatchedSession
 
@@ -24,7 +26,7 @@ LONGEST_KEY, LONGEST_NAME = 4096, 400
 
 
 async def models(services: PageServices, request: Request) -> Any:
-    """Returns the models that can be chosen, with windows and prices; none where no session can be begun."""
+    """Returns the models that can be chosen, with windows and prices; no models where no session can be begun."""
     return worded(await services.models.models() if services.models else [], services.words)
 
 
@@ -33,7 +35,7 @@ async def endpoints(services: PageServices, request: Request) -> Any:
 
 
 async def add(services: PageServices, request: Request) -> Any:
-    """Adds an endpoint. Only a page on this machine may: from elsewhere the key would travel unencrypted."""
+    """Adds an endpoint. Only a page on this machine may add one: from elsewhere the key would travel unencrypted."""
     body, known_models = await read_body(request), _models(services)
     if not services.keys_here:
         raise UsageError("serve.no_keys")
@@ -71,7 +73,7 @@ def _shown(hunk: Hunk) -> dict[str, Any]:
 
 
 async def review(services: PageServices, request: Request) -> Any:
-    """Carries out one act of a review. All pages learn the result with the state."""
+    """Carries out one act of a review, such as a comment. All pages get the result with the session's state."""
     body, session = await read_body(request), await services.watched(request)
     port, outcome = session.conversation.review, None
     turn, job, path = body.count("turn"), body.text("job"), body.text("path")
@@ -95,21 +97,21 @@ async def review(services: PageServices, request: Request) -> Any:
 
 
 OWN_WAYS = {"quit": "#/", "exit": "#/", "resume": "#/", "new": "#/new", "clear": "#/new", "fork": "#/s/"}
-"""The commands that lead out of a conversation, and the place on the page where each leads."""
+"""The commands that lead out of a conversation, each with the place on the page where it leads."""
 NO_YES = frozenset({"no", "edit"})
 WISHES = ("pause", "resume", "cancel")
 _RUNNING: set[asyncio.Future[Any]] = set()
 
 
 async def begin(services: PageServices, request: Request) -> Any:
-    """Begins a new session, or continues an old one, in a process of its own."""
+    """Begins a new session, or continues an old one, in its own process."""
     body = await read_body(request)
     if session_id := body.text("session"):
         await services.shelf.go_on(session_id)
-    else:
-        mode = body.text("mode")
-        mode, language = read_mode(mode) if mode else "", services.words.language
-        session_id = await services.shelf.begin(body.text("folder"), mode, body.text("model"), language)
+        return {"id": session_id}
+    mode = body.text("mode")
+    mode, language = read_mode(mode) if mode else "", services.words.language
+    session_id = await services.shelf.begin(body.text("folder"), mode, body.text("model"), language)
     if message := body.text("message"):
         await (await services.watching.get(session_id, services.words.language)).conversation.take(message, None)
     return {"id": session_id}
@@ -118,6 +120,8 @@ async def begin(services: PageServices, request: Request) -> Any:
 async def say(services: PageServices, request: Request) -> Any:
     body, session = await read_body(request), await services.watched(request)
     talk, text = session.conversation, body.text("text")
+    if _approves(talk, text, body.text("question_id")) and not _has_drawn(body, session):
+        return {"taken": "unclear", "told": [session.words("plan.unseen")]}
     if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
         go_on(session, talk.say(text, attachments))
         return {"taken": "message", "told": []}
@@ -143,6 +147,8 @@ async def answer(services: PageServices, request: Request) -> Any:
     asked_question = next((question for question in talk.questions if question.question_id == question_id), None)
     if asked_question and asked_question.gate and not is_enough(choice, asked_question.gate.risk):
         return {"taken": "unclear", "told": [session.words("gate.word")], "question_id": question_id}
+    if asked_question and _approves(talk, choice or body.text("text"), question_id) and not _has_drawn(body, session):
+        return {"taken": "unclear", "told": [session.words("plan.unseen")], "question_id": question_id}
     return _taken(await talk.answer(question_id, body.text("text"), choice), session.words)
 
 
@@ -153,7 +159,8 @@ async def interrupt(services: PageServices, request: Request) -> Any:
 
 
 async def undo(services: PageServices, request: Request) -> Any:
-    """Takes the last turn back, or does it again. The user is asked first, as everywhere."""
+    """Takes the last turn back, or restores a turn that was taken back. As in every front end, the user is asked
+    first."""
     body, session = await read_body(request), await services.watched(request)
     command, words = "/redo" if body.flag("again") else "/undo", session.words
     return _taken(await session.conversation.take(command, None, words.language), words)
@@ -168,7 +175,7 @@ async def control(services: PageServices, request: Request) -> Any:
 
 
 async def agent(services: PageServices, request: Request) -> Any:
-    """Says something to an agent that runs; an empty text stops it."""
+    """Says something to a running agent; an empty text stops the agent."""
     body, session = await read_body(request), await services.watched(request)
     name, text, work = body.text("agent"), body.text("text"), session.conversation.work
     await (work.tell_agent(name, text) if text else work.stop_agent(name))
@@ -176,13 +183,33 @@ async def agent(services: PageServices, request: Request) -> Any:
 
 
 async def plan(services: PageServices, request: Request) -> Any:
-    """Approves the draft that the page has drawn, and has it carried out. A draft that came meanwhile is not meant."""
+    """Approves the draft that the page has shown, and carries the plan out. A draft that came meanwhile is refused."""
     body, session = await read_body(request), await services.watched(request)
     draft = session.conversation.state.plan
-    if draft is None or not body.has("plan", worded(draft.model_dump(mode="json"), session.words)):
+    if draft is None or not _has_drawn(body, session):
         raise UsageError("serve.plan_changed")
     go_on(session, session.conversation.work.approve_plan(draft.fingerprint()))
     return {}
+
+
+def _has_drawn(body: Given, session: WatchedSession) -> bool:
+    """Says whether the plan that the page sends back is the whole present plan, so that the user has seen all of it."""
+    draft = session.conversation.state.plan
+    return draft is not None and body.has("plan", worded(draft.model_dump(mode="json"), session.words))
+
+
+def _approves(talk: Conversation, text: str, question_id: str) -> bool:
+    """Says whether the text would approve the draft of a plan if it were sent now, by itself or as the answer to the
+    question whether the plan is to start."""
+    plan, words = talk.state.plan, unicodedata.normalize("NFKC", text).split()
+    if plan is None or plan.status != "draft":
+        return False
+    answer = read_answer(text, language=talk.state.language)
+    choice = answer.choice if answer else ""
+    for question in talk.questions:
+        if question.title.key == "plan.start" and question_id in ("", question.question_id) and choice != "no":
+            return True
+    return words[:2] == ["/plan", "approve"] or (choice == "yes" and not talk.questions)
 
 
 async def mode(services: PageServices, request: Request) -> Any:
@@ -193,7 +220,7 @@ async def mode(services: PageServices, request: Request) -> Any:
 
 
 def is_enough(choice: str, risk: str) -> bool:
-    """Says whether a click is enough. A forbidden action takes a typed word, here as in the terminal."""
+    """Says whether a click is enough for this choice. A forbidden action needs a typed word, as in the terminal."""
     return not choice or choice in NO_YES or risk != "forbidden"
 
 
@@ -214,7 +241,7 @@ def _taken(taken: Taken, words: Words) -> dict[str, Any]:
 
 
 def go_on(watched: WatchedSession, work: Awaitable[Any]) -> None:
-    """Runs the work without waiting for it. Its results arrive as events; a failure is told to all pages."""
+    """Runs the work without waiting for it. Its results arrive as events; a failure is shown on all pages."""
     task = asyncio.ensure_future(work)
     _RUNNING.add(task)
 

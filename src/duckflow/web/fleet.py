@@ -1,4 +1,4 @@
-"""The fleets on the page: their questions, their results, and what a person does about them."""
+"""The fleets on the page: their questions, their results, and the actions of a person on them."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ MOST_ATTEMPTS = 4
 
 
 def mark(services: PageServices) -> object:
-    """Returns a new mark every time: fleets may live in a database elsewhere, so they are always read again."""
+    """Returns a new mark every time, so that fleets are always read again: they may live in a database elsewhere."""
     return object()
 
 
 async def fleets(services: PageServices, request: Request) -> Any:
-    """Returns all fleets, each task as a fact of its own, so that only changed tasks are sent. Tasks that the page has
+    """Returns all fleets. Each task is a separate fact, so that only changed tasks are sent. Tasks that the page has
     open (`open=FLEET/TASK`) come with their details."""
     all_fleets = _fleets(services)
     open_tasks: dict[str, Any] = {}
@@ -49,7 +49,7 @@ async def diff(services: PageServices, request: Request) -> Any:
 
 
 async def start(services: PageServices, request: Request) -> Any:
-    """Starts a fleet from a form: tasks as lines or as TOML, and the settings of tasks that say nothing themselves."""
+    """Starts a fleet from a form: tasks as lines or as TOML, and the default settings of the tasks."""
     body, all_fleets = await read_body(request), _fleets(services)
     return {"fleet": await all_fleets.start(body.text("folder"), body.text("tasks"), _flags(body))}
 
@@ -76,8 +76,8 @@ async def answer(services: PageServices, request: Request) -> Any:
 
 
 async def change(services: PageServices, request: Request) -> Any:
-    """Changes a whole fleet, an attempt, or all tasks that are named. A task that cannot be changed does not keep the
-    others from it. All pages learn the result of a merge with the fleets."""
+    """Changes a whole fleet, an attempt, or all named tasks. If one task cannot be changed, the other tasks still are.
+    The result of a merge reaches all pages with their list of fleets."""
     body, all_fleets = await read_body(request), _fleets(services)
     change_kind, fleet, number = body.text("what"), body.text("fleet"), body.count("attempt")
     tasks = body.texts("tasks")[:MOST_AT_ONCE]

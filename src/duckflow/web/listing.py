@@ -1,4 +1,4 @@
-"""The list of sessions: first those that wait for somebody, then those that run, then the others."""
+"""The list of sessions: first those that wait for somebody, then those that run, then all others."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.web.services import Handler, PageServices, read_body
 from duckflow.web.stream import QUIET_SECONDS, changed_facts
 from duckflow.web.telling import sent, worded
@@ -20,16 +20,16 @@ from duckflow.web.watched import AGAIN, QUIET, WatchedSession
 
 LOOK_SECONDS = 1.0
 SHARE = 10
-"""After a look that takes long comes a pause that is this many times longer."""
+"""The pause after reading a list is this many times longer than the reading took."""
 ANYWAY_SECONDS = 15.0
-"""A list is read again after these seconds even if its mark is the same: not everything that it shows is in files."""
+"""A list is read again after these seconds even if its mark is unchanged: some things in it are not in files."""
 STREAM = "text/event-stream"
 Mark = Callable[[PageServices], object]
 
 
 def followed(handler: Handler, mark: Mark) -> Handler:
-    """Makes a handler that sends its facts once as JSON, or as a stream to a page that accepts one. They are read again
-    when the mark changes."""
+    """Makes a handler that sends the facts of `handler` once as JSON, or as a stream to a page that accepts one. The
+    facts are read again when the mark, a value made from their sources, changes."""
 
     async def handle(services: PageServices, request: Request) -> Any:
         facts = await handler(services, request)
@@ -44,7 +44,7 @@ def followed(handler: Handler, mark: Mark) -> Handler:
 async def _follow(
     facts: dict[str, Any], handler: Handler, mark: Mark, services: PageServices, request: Request
 ) -> AsyncGenerator[bytes]:
-    """Streams the facts until the server closes: all of them first, then those that have changed."""
+    """Streams the facts until the server closes: first all of them, then those that have changed."""
     with services.watching.one_more_list():
         yield AGAIN + _told(facts)
         seen_mark, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
@@ -64,7 +64,8 @@ async def _follow(
 
 
 def _told(facts: dict[str, Any]) -> bytes:
-    """Returns the message with these facts, and with the server's time, from which the page counts ages."""
+    """Encodes the facts as a message for the page, with the server's time, from which the page counts ages. Returns an
+    empty message if there are no facts."""
     return sent({"number": 0, "facts": facts, "now": time.time()}) if facts else b""
 
 
@@ -84,7 +85,7 @@ async def rename(services: PageServices, request: Request) -> Any:
 
 
 async def _open(services: PageServices, request: Request) -> WatchedSession | None:
-    """Returns the session if a process holds it."""
+    """Returns the session if a process holds it (has it open), else None."""
     return await services.watched(request) if _session(request) in services.shelf.running() else None
 
 
@@ -94,8 +95,7 @@ async def fork(services: PageServices, request: Request) -> Any:
 
 
 async def branch(services: PageServices, request: Request) -> str:
-    """Branches a session and continues with the branch. A session in the middle of a turn is not branched, as in the
-    terminal."""
+    """Branches a session and continues with the branch. As in the terminal, a session in a turn is not branched."""
     if (session := await _open(services, request)) and session.conversation.in_turn:
         raise UsageError("resume.busy")
     session_id = await asyncio.to_thread(services.shelf.fork, _session(request))
@@ -127,7 +127,7 @@ async def export(services: PageServices, request: Request) -> Response:
 
 
 async def search(services: PageServices, request: Request) -> Any:
-    """Searches all sessions for something that was said."""
+    """Searches all sessions for a text."""
     question = request.query_params.get("q", "").strip()[:LONGEST_QUESTION]
     return worded(
         await asyncio.to_thread(services.shelf.search, question, services.words) if question else [], services.words
@@ -135,7 +135,7 @@ async def search(services: PageServices, request: Request) -> Any:
 
 
 async def folders(services: PageServices, request: Request) -> Any:
-    """Returns the folders below one that is the user's home or lies in it, and the ones that were worked in last."""
+    """Returns the subfolders of a folder in the user's home, and the folders that were worked in last."""
     wanted_folder = request.query_params.get("at", "")
     return worded(await asyncio.to_thread(services.shelf.folders, wanted_folder), services.words)
 
@@ -184,7 +184,7 @@ def _old(summary: SessionSummary) -> dict[str, Any]:
 
 
 async def _held(services: PageServices, session_id: str, known: SessionSummary | None) -> dict[str, Any] | None:
-    """Returns how a session that a process holds stands now. One that does not answer is shown from its journal."""
+    """Returns the present state of a session that a process holds; None if the process does not answer in time."""
     try:
         async with asyncio.timeout(JOIN_SECONDS):
             talk = await _look(services, session_id)
@@ -209,7 +209,7 @@ async def _held(services: PageServices, session_id: str, known: SessionSummary |
 
 def _waits_for(talk: Conversation) -> dict[str, Any]:
     """Returns the question that the user has to answer, its subject, and the job that asks it. The draft of a plan
-    counts as one, and so does a question at the end of the model's turn."""
+    counts as a question, and so does a question at the end of the model's turn."""
     for question in talk.questions:
         gate, title = question.gate, question.title.model_dump()
         subject = ", ".join([*gate.commands, *(impact.path for impact in gate.impacts)] if gate else [])
@@ -221,7 +221,7 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
 
 
 async def _look(services: PageServices, session_id: str) -> Conversation | None:
-    """Joins a session that no page shows only for a moment: else its process would wait for this server."""
+    """Returns the conversation of a session. Where no page shows it, leaves at once, so that its process can end."""
     session = services.watching.held(session_id)
     if session and session.joined and not session.is_over:
         return session.joined.conversation

@@ -1,4 +1,4 @@
-"""The ports of the page's server: the sessions of this machine, its models, and its fleets."""
+"""The interfaces that the page's server uses: the sessions of this machine, its models, and its fleets."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -11,7 +11,7 @@ from duckflow.state.agent import AgentState
 
 
 class KeptEvent(NamedTuple):
-    """An event of a journal, or only its number if another version has written it."""
+    """An event of a journal. An event that another version has written has only its number."""
 
     number: int
     event: Event | None
@@ -37,23 +37,24 @@ class Shelf(Protocol):
         ...
 
     def alone(self) -> str:
-        """Returns the latest session where only those of one terminal are shown, and nothing where all are."""
+        """Returns the id of the latest session if the page shows only the sessions of one terminal; empty if it shows
+        all sessions."""
         ...
 
     def mark(self) -> object:
-        """Returns a mark that differs after a session has changed, come or gone."""
+        """Returns a value that differs after a session has changed, come or gone."""
         ...
 
     def running(self) -> frozenset[str]:
-        """Returns the ids of the sessions that a process holds."""
+        """Returns the ids of the sessions that a process holds (has open)."""
         ...
 
     async def join(self, session_id: str) -> Joined | None:
-        """Joins the session; returns nothing if no process holds it any more."""
+        """Joins the session; returns None if no process holds it any more."""
         ...
 
     async def begin(self, folder: str, mode: str, model: str, language: str) -> str:
-        """Begins a new session in a process of its own, which can be joined, and returns its id."""
+        """Begins a new session in its own process, which can be joined, and returns the session's id."""
         ...
 
     async def go_on(self, session_id: str) -> None:
@@ -63,11 +64,11 @@ class Shelf(Protocol):
     def rename(self, session_id: str, title: str) -> None: ...
 
     def fork(self, session_id: str) -> str:
-        """Returns the id of a branch that begins with everything said so far."""
+        """Returns the id of a new branch of the session, which begins with everything said so far."""
         ...
 
     def archive(self, session_id: str, away: bool) -> None:
-        """Puts an ended session away, or brings it back."""
+        """Puts an ended session into the archive, or with `away` False takes it out again."""
         ...
 
     def remove(self, session_id: str) -> None:
@@ -77,31 +78,31 @@ class Shelf(Protocol):
     def export(self, session_id: str, form: str, words: Words) -> str: ...
 
     def search(self, question: str, words: Words) -> Sequence[Mapping[str, Any]]:
-        """Returns the places where something was said, the best first."""
+        """Returns the places in all sessions where something was said about the question, the best first."""
         ...
 
     def folders(self, at: str) -> Mapping[str, Any]: ...
 
     def first(self, session_id: str, most: int, after: int) -> Sequence[KeptEvent]:
-        """Returns the first events after that number, in order."""
+        """Returns the first events after number `after`, in order."""
         ...
 
     def last(self, session_id: str, most: int, before: int) -> Sequence[KeptEvent]:
-        """Returns the last events before that number, in order."""
+        """Returns the last events before number `before`, in order."""
         ...
 
     def of_kinds(self, session_id: str, kinds: Sequence[str]) -> Sequence[KeptEvent]: ...
 
     def state(self, session_id: str) -> tuple[int, AgentState]:
-        """Returns the state according to the journal, with the number of the event that led to it."""
+        """Returns the session's state according to its journal, with the number of its last event."""
         ...
 
     def picture(self, session_id: str, digest: str) -> bytes:
-        """Returns the picture, or nothing where there is none."""
+        """Returns the picture with this digest; empty bytes where there is none."""
         ...
 
     def audit(self, session_id: str) -> Sequence[Mapping[str, Any]]:
-        """Returns who allowed what, what was done, and with what result. Secrets are blotted out."""
+        """Returns the session's actions with their results, and who allowed them. Secrets are blotted out."""
         ...
 
 
@@ -111,21 +112,21 @@ class Models(Protocol):
     async def models(self) -> Sequence[Mapping[str, Any]]: ...
 
     async def endpoints(self) -> Sequence[Mapping[str, Any]]:
-        """Returns the endpoints, each with where its key comes from, if it has one."""
+        """Returns the endpoints, each with the place its key comes from, if it has a key."""
         ...
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
-        """Tries a provider's key or an address, and saves it if it answers. A DuckflowError says why it does not."""
+        """Tries a provider's key or an address, and saves it if a model answers. A DuckflowError says why none does."""
         ...
 
     async def check(self, name: str) -> Mapping[str, Any]:
-        """Asks a model for one word. A DuckflowError says why none came."""
+        """Asks a model for one word. A DuckflowError says why no answer came."""
         ...
 
 
 class Fleets(Protocol):
-    """The fleets: what their attempts ask, how far they are, and what can be done about them. Everything is JSON; the
-    page's server words the phrases in it. A request that cannot be met raises a DuckflowError."""
+    """The fleets: questions and progress of their attempts, and the actions on them. Everything is JSON; the page's
+    server turns the phrases in it into sentences. A request that cannot be met raises a DuckflowError."""
 
     async def inbox(self) -> Sequence[Mapping[str, Any]]: ...
 
@@ -134,20 +135,20 @@ class Fleets(Protocol):
         ...
 
     async def fleets(self) -> Sequence[Mapping[str, Any]]:
-        """Returns the fleets, the latest first, each with its tasks and their attempts. `doing` says what is being done
-        to a fleet or a task, `told` with what result the last one ended."""
+        """Returns the fleets, the latest first, each with its tasks and their attempts. `doing` names the action that
+        is going on for a fleet or a task; `told` is the result of the last action that ended."""
         ...
 
     async def workers(self) -> Sequence[Mapping[str, Any]]:
-        """Returns the workers that carry attempts out, and says of each whether it lives."""
+        """Returns the workers, and says of each whether it lives."""
         ...
 
     async def start(self, folder: str, tasks: str, flags: Mapping[str, Sequence[str]]) -> str:
-        """Begins a fleet of these tasks in a repository, has it worked on, and returns its id."""
+        """Begins a fleet of these tasks in a repository, starts a worker for it, and returns its id."""
         ...
 
     async def work(self, fleet: str) -> None:
-        """Starts work on a fleet that nobody works on."""
+        """Starts a worker for a fleet that has none."""
         ...
 
     async def answer(self, asked_id: str, text: str, choice: str, for_all_same: bool) -> bool:
@@ -165,5 +166,5 @@ class Fleets(Protocol):
     async def pick(self, fleet: str, task: str, attempt: int) -> None: ...
 
     async def carry_out(self, what: str, fleet: str, task: str, attempt: int) -> None:
-        """Begins to cancel, retry or merge: the whole fleet without a task, the whole task without an attempt."""
+        """Begins to cancel, retry or merge: without a task the whole fleet, without an attempt the whole task."""
         ...

@@ -1,4 +1,4 @@
-"""The objects that every request needs (sessions, words, fleets, models), and the reading of what came with it."""
+"""The objects that every request needs (sessions, words, fleets, models), and the reading of a request's values."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -8,8 +8,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.i18n.language import facts_of, is_language
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, facts_of, is_language
 from duckflow.state.data import as_table
 from duckflow.web.ports import Fleets, Models, Shelf
 from duckflow.web.watched import WatchedSession, Watching
@@ -35,30 +34,30 @@ STATUS = {
 
 
 class PageServices(NamedTuple):
-    """Everything that a request is answered with. `words` are in the language of the person who sent it."""
+    """Everything that a handler needs to answer a request. `words` are in the language of the person who sent it."""
 
     shelf: Shelf
     watching: Watching
     words: Words
     fleet: Fleets | None = None
     as_browser: bool = False
-    """True if the user has chosen no language: then each browser gets its own."""
+    """True if the user has chosen no language: then each browser gets its own language."""
     models: Models | None = None
     keys_here: bool = False
-    """True if keys may be typed on the page: it is served only to this machine, so that they do not leave it."""
+    """True if keys may be typed on the page: it is served only to this machine, so the keys do not leave it."""
 
     async def watched(self, request: Request) -> WatchedSession:
         return await self.watching.get(str(request.path_params["session"]), self.words.language)
 
     def spoken_to(self, request: Request) -> "PageServices":
-        """Returns the services in the browser's language, where it asks for one that Duckflow speaks."""
+        """Returns the services in the browser's language, if the browser asks for a language that Duckflow speaks."""
         language = wanted_language(request.headers.get("accept-language", "")) if self.as_browser else ""
         return self._replace(words=Words(language)) if language else self
 
 
 def wanted_language(listed: str) -> str:
-    """Returns the first language of a browser's list that has a complete catalogue, or nothing. An incomplete one would
-    make a page of two languages."""
+    """Returns the first language in a browser's list that has a complete catalogue, or an empty text. An incomplete
+    catalogue would make a page of two languages."""
     codes = (re.split(r"[-;]", part.strip(), maxsplit=1)[0].lower() for part in listed.split(","))
     known_codes = (code for code in codes if len(code) <= LONGEST_CODE and is_language(code))
     return next((code for code in known_codes if facts_of(code).complete), "")
@@ -68,7 +67,7 @@ Handler = Callable[[PageServices, Request], Awaitable[Any]]
 
 
 def handled(handler: Handler, services: PageServices) -> Callable[[Request], Awaitable[Response]]:
-    """Makes an endpoint of a handler: its result is sent as JSON, and a DuckflowError as a sentence."""
+    """Makes an endpoint from a handler: the handler's result is sent as JSON, and a DuckflowError as a sentence."""
 
     async def handle(request: Request) -> Response:
         page_services = services.spoken_to(request)
@@ -98,7 +97,7 @@ async def read_body(request: Request) -> "Given":
 
 
 class Given:
-    """The values that came with a request. A value of another type than the one asked for counts as missing."""
+    """The values in the body of a request. A value of another type than the method's counts as missing."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
@@ -109,7 +108,7 @@ class Given:
         return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
     def has(self, name: str, value: object) -> bool:
-        """Says whether exactly this value came."""
+        """Says whether the request has exactly this value under this name."""
         return self._values.get(name) == value
 
     def flag(self, name: str) -> bool:
@@ -125,8 +124,8 @@ class Given:
 
     def list(self, name: str) -> "list[Given]":
         value: Any = self._values.get(name)
-        parts = cast("list[Any]", value) if isinstance(value, list) else []
-        return [Given(cast("dict[str, Any]", part)) for part in parts if isinstance(part, dict)]
+        elements = cast("list[Any]", value) if isinstance(value, list) else []
+        return [Given(cast("dict[str, Any]", part)) for part in elements if isinstance(part, dict)]
 
 
 def number_of(request: Request, name: str, default: int = 0) -> int:

@@ -98,11 +98,11 @@ BACKLOG = 128
 LAST_SECONDS, SILENT_SECONDS = 1, 10.0
 MOST_CONNECTIONS, MOST_SILENT = 400, 100
 OUTSIDE = ("192.0.2.1", 9)
-"""An address that nobody has. Nothing is sent there."""
+"""An address that nobody has. It only serves to find out our own address: nothing is sent."""
 
 
 class PatientProtocol(H11Protocol):
-    """Closes a connection that stays silent for long, and the oldest silent one if there are too many. Otherwise
+    """Closes a connection that stays silent for long, and the oldest silent connection if there are too many. Otherwise
     somebody without a cookie could occupy all connections."""
 
     begun = 0.0
@@ -132,7 +132,7 @@ class PatientProtocol(H11Protocol):
 
 
 class PageServer(uvicorn.Server):
-    """A server that leaves signals to the program that started it."""
+    """A web server that leaves signals to the program that started it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -148,7 +148,7 @@ async def serve(
     as_browser: bool = False,
     models: Models | None = None,
 ) -> None:
-    """Serves the page until cancelled. With `as_browser`, each browser is answered in its own language."""
+    """Serves the page until cancelled. With `as_browser`, each browser gets answers in its own language."""
     watching = Watching(shelf)
     served_at = place_of(listening)
     services = PageServices(shelf, watching, words, fleet, as_browser, models, served_at.is_loopback)
@@ -184,8 +184,7 @@ def place_of(listening: socket.socket) -> ServedAt:
 
 
 def reached_at(place: ServedAt) -> ServedAt:
-    """Returns the address at which others on the network find the page, if it is served at all addresses of the
-    machine."""
+    """Returns the address for others on the network, if the page is served at all addresses of the machine."""
     if not ipaddress.ip_address(place.host).is_unspecified:
         return place
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -197,10 +196,10 @@ def reached_at(place: ServedAt) -> ServedAt:
 
 
 def listen(host: str, port: int, tries: int = 1) -> socket.socket:
-    """Listens at that port or at one of the next; raises OSError when none is free."""
+    """Listens at this port or at one of the next ports; raises OSError when none is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + tries):
-        # With IPPROTO_TCP small answers are sent at once; otherwise each would wait 40 ms for the one before.
+        # IPPROTO_TCP has small answers sent at once; otherwise each would wait 40 ms for the answer before it.
         listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

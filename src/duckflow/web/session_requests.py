@@ -10,8 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from duckflow import DEFAULT_LANGUAGE, __version__
 from duckflow.errors import UsageError
-from duckflow.i18n.language import is_language
-from duckflow.i18n.words import catalogue
+from duckflow.i18n.words import catalogue, is_language
 from duckflow.state.picture import read_header
 from duckflow.view.items import (
     ActionItem,
@@ -37,7 +36,7 @@ WORDS = (
 """The words that the page's scripts use themselves. All other texts are worded by the server."""
 CHART = ("vitals_changed", "usage_reported", "question_asked", "context_pruned")
 CHANGES = ("turn_began", "question_asked", "action_finished", "turn_undone", "proof_tried")
-"""The kinds of events that the chart and the list of changes are made from. Only these are read: a session may be
+"""The kinds of events that the chart and the list of changes need. Only these are read, because a session may be
 long."""
 
 
@@ -57,7 +56,8 @@ async def snapshot(services: PageServices, request: Request) -> Any:
 
 
 async def events(services: PageServices, request: Request) -> Response:
-    """Streams the session. A browser that reconnects names the last number it has heard; that overrides `after`."""
+    """Streams the events of the session from number `after` on. A browser that reconnects sends the number of the last
+    event that it got, which takes the place of `after`."""
     services.watching.require_room()
     session = await services.watched(request)
     last_id = request.headers.get("last-event-id", "")
@@ -75,13 +75,13 @@ async def record(services: PageServices, request: Request) -> Any:
 
 
 async def files(services: PageServices, request: Request) -> Any:
-    """Returns the files that match what is typed after `@`."""
+    """Returns the files that match the text after `@` in the input."""
     talk = (await services.watched(request)).conversation
     return list(await asyncio.to_thread(talk.find_files, request.query_params.get("q", ""), MOST_FILES))
 
 
 async def context(services: PageServices, request: Request) -> Any:
-    """Returns the parts of the next request, with their tokens."""
+    """Returns the parts of the next request to the model, with their tokens."""
     session = await services.watched(request)
     parts: list[dict[str, Any]] = []
     for part in await session.conversation.context():
@@ -106,8 +106,8 @@ async def audit(services: PageServices, request: Request) -> Any:
 
 
 async def changes(services: PageServices, request: Request) -> Any:
-    """Returns the turns that changed files, or the diff of one turn. Of an old session only the diffs are known that a
-    question showed."""
+    """Returns the turns that changed files, or the diff of one turn. In a session that no process holds, only diffs
+    that a question has shown are known."""
     session, turn = await services.watched(request), number_of(request, "turn")
     if turn and session.writable:
         return {"turn": turn, "diff": worded(await session.conversation.diff(turn), session.words)}
@@ -147,7 +147,7 @@ def _changed(services: PageServices, session_id: str) -> list[dict[str, Any]]:
 
 
 async def chart(services: PageServices, request: Request) -> Any:
-    """Returns vitals and tokens over time, with the events that stopped the work."""
+    """Returns vitals (how well the work goes) and tokens over time, with the events that stopped the work."""
     session = await services.watched(request)
 
     def read() -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The streams to the open pages of a session: what waits to be sent to each."""
+"""The streams to the open pages of a session, and the messages that wait to be sent to each page."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ from duckflow.view.items import Item, OutputItem, TextItem
 from duckflow.web.telling import item_message, sent
 
 UNREAD = 8 * 1024 * 1024
-"""Bytes that may wait for one page. A page that reads more slowly is cut off; it reconnects and asks for what it
-missed."""
+"""Bytes that may wait for one page. A page that reads more slowly is cut off; it then reconnects and asks for the
+events it missed."""
 QUIET_SECONDS = 15.0
 SOON_SECONDS = 0.08
 Facts = dict[str, Any]
@@ -25,7 +25,7 @@ class Page:
         self._size = 0
         self._moved = asyncio.Event()
         self.recorded = asyncio.Event()
-        """Set when a new event is on record."""
+        """Set whenever a new event of the session has been recorded."""
         self.is_cut = False
 
     def put(self, data: bytes) -> None:
@@ -43,7 +43,7 @@ class Page:
         self._moved.set()
 
     async def take(self) -> bytes:
-        """Returns all messages that wait, or nothing when it has been quiet for long."""
+        """Returns all messages that wait for the page; empty bytes when none came for QUIET_SECONDS."""
         try:
             async with asyncio.timeout(QUIET_SECONDS):
                 await self._moved.wait()
@@ -57,14 +57,14 @@ class Page:
 
 
 class Pages:
-    """The open pages of a session. Things that change faster than a page can be drawn are sent a moment later, in their
-    latest form: texts that are being written, outputs, and facts. Of the facts only the changed ones are sent."""
+    """The open pages of a session. Items that change faster than a page can be drawn (texts being written, outputs,
+    facts) are sent a moment later, in their latest form. Only changed facts are sent."""
 
     def __init__(self, words: Words, facts: Callable[[], Facts]) -> None:
         self._words = words
         self._read_facts = facts
         self._facts: Facts = {}
-        """The facts that all pages have been told."""
+        """The facts that all open pages have got."""
         self._open: set[Page] = set()
         self._soon: dict[str, Item] = {}
         self._stale = True
@@ -72,7 +72,7 @@ class Pages:
         self._later: asyncio.TimerHandle | None = None
 
     def join(self, page: Page) -> None:
-        """Adds a page, and tells it all facts first."""
+        """Adds a page, and first sends it all facts."""
         self._flush()
         self._open.add(page)
         page.put(sent({"number": 0, "items": [], "facts": self._facts}))
@@ -135,7 +135,7 @@ def _passes(item: Item) -> bool:
 
 
 def changed_facts(before: Facts, after: Facts) -> Facts:
-    """Returns the facts that have changed; of the state only its changed fields."""
+    """Returns the facts that have changed. Of the fact `state` only the changed fields are returned."""
     differences = {name: value for name, value in after.items() if before.get(name) != value}
     if "state" in differences and "state" in before:
         differences["state"] = changed_facts(before["state"], differences["state"])

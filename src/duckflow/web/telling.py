@@ -1,5 +1,5 @@
-"""Items and state as the page gets them: JSON with sentences in place of phrases. The model's texts come as HTML that
-contains only what Markdown can express."""
+"""Items and state as JSON for the page, with sentences in place of phrases. The model's texts become HTML with only the
+elements that Markdown can express."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -8,11 +8,10 @@ from html import escape
 from math import isfinite
 from typing import Any, cast
 
+from duckflow.errors import ended_well
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import ended_well
-from duckflow.state.data import ELLIPSIS, FrozenData, MutableData
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import ELLIPSIS, FrozenData, MutableData, Phrase
 from duckflow.view.items import (
     About,
     ActionItem,
@@ -62,17 +61,17 @@ def _sentence(fields: dict[str, Any], words: Words) -> str:
     try:
         return plain(words.phrase(Phrase.model_validate(fields)))
     except (ValueError, KeyError, IndexError, TypeError):
-        # The fields only look like a phrase, or come from another version: a rough line is better than none.
+        # The fields only look like a phrase, or come from another version. A rough line is better than none.
         return plain(" ".join([str(fields["key"]), *map(str, fields["values"].values())]))
 
 
 def item_message(number: int, items: Iterable[Item], words: Words) -> dict[str, Any]:
-    """Returns the message with the items of one event. The number is 0 for an event that is not on record."""
+    """Returns the message with the items of one event. The number is 0 for an event that is not recorded."""
     return {"number": number, "items": [page_fields for item in items if (page_fields := page_item(item, words))]}
 
 
 def page_item(item: Item, words: Words) -> dict[str, Any] | None:
-    """Returns the item as the page gets it; nothing if the page does not show it, or shows it as part of the state."""
+    """Returns the item as JSON for the page; None if the page does not show it, or shows it as part of the state."""
     match item:
         case TextItem():
             return _text(item, words)
@@ -136,13 +135,13 @@ def _dumped(value: Any) -> Any:
 
 
 def sent(data: dict[str, Any]) -> bytes:
-    """Encodes the message as a server-sent event. JSON needs no line breaks of its own."""
+    """Encodes the message as a server-sent event. JSON contains no line breaks, which would end the event."""
     name = f"id: {data['number']}\n" if data["number"] else ""
     return f"{name}data: {json.dumps(data, ensure_ascii=False, separators=(',', ':'))}\n\n".encode()
 
 
 def markdown(text: str) -> str:
-    """Renders Markdown as HTML. A text that would take long to parse is shown as it stands, since everybody waits
+    """Renders Markdown as HTML. A text that would take long to parse is shown unrendered, since all pages wait
     meanwhile."""
     if len(text) > LONGEST_MARKDOWN or text.count("[") > MOST_BRACKETS:
         return f"<pre>{escape(plain(text))}</pre>"
@@ -151,7 +150,7 @@ def markdown(text: str) -> str:
 
 @cache
 def _renderer() -> Callable[[str], str]:
-    """Makes a renderer that passes no HTML of the text's own, no pictures (they would be fetched), and only links to
+    """Makes a renderer that drops HTML in the text, pictures (they would be fetched), and links that do not lead to
     other sites."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.footnote import footnote_plugin

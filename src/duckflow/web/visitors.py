@@ -1,5 +1,5 @@
-"""The visitors of the page: everybody who once had its address has a cookie. The disk holds only digests of cookies. So
-a page finds its server again after a restart, but reading the file lets nobody in."""
+"""The visitors of the page: everybody who once had its address has a cookie. The file holds only digests of cookies. So
+a visitor stays known when the server restarts, but somebody who reads the file does not get in."""
 
 import contextlib
 import hashlib
@@ -18,7 +18,7 @@ MOST = 32
 DAYS = 14
 CONNECTIONS, ESTABLISHED = (Path("/proc/net/tcp"), Path("/proc/net/tcp6")), "01"
 TRIES, TRY_SECONDS = 10, 60.0
-"""Wrong tokens that count as mistakes within these seconds."""
+"""The number of wrong tokens that are allowed within these seconds."""
 
 
 def digest(secret: str) -> str:
@@ -26,7 +26,7 @@ def digest(secret: str) -> str:
 
 
 class Visitors:
-    """The visitors of the server at one port. The token lets anybody in, any number of times, while this server
+    """The visitors of the server at one port. Its token lets anybody in, any number of times, while this server
     runs."""
 
     def __init__(self, path: Path) -> None:
@@ -36,7 +36,7 @@ class Visitors:
         self._once: set[str] = set()
         saved_data = _read(path)
         self.place: str = saved_data.get("place") or secrets.token_urlsafe(12)
-        """The first part of every path. Cookies are shared between ports, but a path that only we have keeps ours from
+        """The first part of every path. Cookies are shared between ports, so this unique path keeps our cookies from
         other servers on this machine."""
         oldest_time = time.time() - DAYS * 86400
         visitors: dict[str, float] = saved_data.get("visitors", {})
@@ -49,14 +49,14 @@ class Visitors:
         return len(self._tries) >= TRIES
 
     def make_once(self) -> str:
-        """Returns a token that lets somebody in once: for a command line, which others on the machine can see."""
+        """Returns a token that lets somebody in once. It is for a command line, which others on the machine can see."""
         token = secrets.token_urlsafe(32)
         self._once.add(digest(token))
         return token
 
     def enter(self, token: str, client: tuple[str, int]) -> str | None:
-        """Returns a new cookie for a right token. A token that was on a command line is only accepted from programs of
-        the same user: others could read it there before the browser has started."""
+        """Returns a new cookie for a right token, else None. A token from a command line is accepted only from programs
+        of the same user: other users could read it there before the browser has started."""
         if not token:
             return None
         if digest(token) in self._once and _is_own(*client):
@@ -71,7 +71,7 @@ class Visitors:
         return cookie
 
     def knows(self, cookie: str) -> bool:
-        """Says whether this is the cookie of a visitor. Digests are compared, so that the time it takes reveals
+        """Says whether this is the cookie of a visitor. Digests are compared, so that the time taken reveals
         nothing."""
         return bool(cookie) and digest(cookie) in self._known
 
@@ -81,8 +81,7 @@ class Visitors:
 
 
 def _is_own(host: str, port: int) -> bool:
-    """Says whether that end of a local connection belongs to the user we run as. If this cannot be found out, it counts
-    as own."""
+    """Says whether this end of a local connection belongs to the user we run as; True if that cannot be found out."""
     packed_address = ipaddress.ip_address(host).packed
     words = (packed_address[offset : offset + 4] for offset in range(0, len(packed_address), 4))
     end = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"

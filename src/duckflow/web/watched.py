@@ -1,4 +1,4 @@
-"""Sessions that pages show: each is joined once, and all its pages are told the same."""
+"""Sessions that pages show. Each session is joined once, and all its pages get the same messages."""
 
 import asyncio
 import time
@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
-from duckflow.i18n.language import is_language, language_of
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, is_language, language_of
 from duckflow.state.agent import AgentState
 from duckflow.view.items import ChosenItem, NoticeItem
 from duckflow.view.view import View
@@ -21,11 +20,11 @@ from duckflow.web.telling import item_message, sent, worded
 PAGE = 500
 MOST_STREAMS = 100
 LOOK_SECONDS = 1.0
-"""Seconds between two looks at the journal of a session that no process holds."""
+"""Seconds between two checks of the journal of a session that no process holds."""
 IDLE_SECONDS = 20.0
 """Seconds that a session stays joined after its last page has left."""
 PANEL_SECONDS = 1.5
-"""Seconds until a panel is read again after something has happened."""
+"""Seconds until a panel is read again after an event."""
 STATE = {
     "folder", "title", "named", "turn", "five", "plans", "active_plan", "jobs", "agents", "vitals", "usage",
     "files_changed", "asked", "comments", "reviewed", "taken_back",
@@ -57,14 +56,14 @@ class WatchedSession:
         self._shelf = shelf
         self._pages = Pages(words, self._facts)
         self._kept: AgentState | None = None
-        """The state of a session that no process holds."""
+        """The state of a session that no process holds, once it was read from the journal."""
         self._view = View(joined.conversation.state if joined else None)
         if joined:
             self._unhear = joined.conversation.hear(self.hear)
 
     @property
     def conversation(self) -> Conversation:
-        """Returns the conversation of a session that a process holds; an old session can only be read."""
+        """Returns the conversation of a session that a process holds. An old session has none: it can only be read."""
         if self.joined is None or not self.writable:
             raise UsageError("serve.read_only")
         return self.joined.conversation
@@ -78,8 +77,8 @@ class WatchedSession:
         return not self.streams and time.monotonic() - self.used > IDLE_SECONDS
 
     async def stream(self, after: int, panel: SidePanel | None = None) -> AsyncGenerator[bytes]:
-        """Yields the recorded events after that number, and then everything as it happens, without gaps or repetitions.
-        Ends when the session's process ends, or when a process takes an old session up again."""
+        """Yields the recorded events after number `after`, and then all events as they happen, without gaps or
+        repetitions. Ends when the session's process ends, or when a process opens an old session again."""
         self.streams += 1
         try:
             yield AGAIN
@@ -109,7 +108,7 @@ class WatchedSession:
                 panel_task.cancel()
 
     async def _keep_panel(self, page: Page, panel: SidePanel) -> None:
-        """Sends the panel's content, and sends it again whenever it differs."""
+        """Sends the panel's content, and sends it again whenever it has changed."""
         shown_data = b""
         while True:
             page.recorded.clear()
@@ -155,7 +154,7 @@ class WatchedSession:
         return await asyncio.to_thread(read)
 
     async def record(self, before: int, most: int) -> list[dict[str, Any]]:
-        """Returns a piece of the past, oldest first."""
+        """Returns recorded items before number `before`, the oldest first."""
         view = View(await self._state())
 
         def read() -> list[dict[str, Any]]:
@@ -167,7 +166,7 @@ class WatchedSession:
         return await asyncio.to_thread(read)
 
     async def snapshot(self) -> dict[str, Any]:
-        """Returns how things stand, the number of the last event, and whether the user can take part."""
+        """Returns the facts about the session, the number of its last event, and whether the user can take part."""
         if self.joined and self.writable:
             return {"number": self.joined.conversation.number, **self._facts()}
         number, self._kept = await asyncio.to_thread(self._shelf.state, self.session_id)
@@ -223,7 +222,7 @@ class WatchedSession:
         }
 
     def hear(self, number: int, event: Event) -> None:
-        """Tells every page what has happened."""
+        """Tells every page about an event."""
         items = self._view.hear(number, event)
         for item in items:
             if isinstance(item, ChosenItem) and item.language:
@@ -250,14 +249,14 @@ class Watching:
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
         self._watched: dict[tuple[str, str], WatchedSession] = {}
-        """The sessions, by id and by the language of the people who look at them."""
+        """The sessions, by id and by the language of their viewers."""
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
         self._lists = 0
         self._closed = asyncio.Event()
 
     async def get(self, session_id: str, language: str) -> WatchedSession:
-        """Returns the session, joined if a process holds it."""
+        """Returns the session. If a process holds it, it is joined."""
         if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
@@ -283,13 +282,13 @@ class Watching:
         return view.chosen.language if is_language(view.chosen.language) else language
 
     def require_room(self) -> None:
-        """Raises an error if there are too many streams for one more."""
+        """Raises an error if there is no room for another stream."""
         if self._lists + sum(session.streams for session in self._watched.values()) >= MOST_STREAMS:
             raise UsageError("serve.too_many")
 
     @contextmanager
     def one_more_list(self) -> Generator[None]:
-        """Counts a stream that follows a list instead of a session, while it is open."""
+        """Counts a stream that follows a list instead of a session, while the stream is open."""
         self._lists += 1
         try:
             yield
@@ -303,7 +302,7 @@ class Watching:
         return self._closed.is_set()
 
     def held(self, session_id: str) -> WatchedSession | None:
-        """Returns the session only if a page shows it already."""
+        """Returns the session if a page already shows it, else None."""
         return next((session for (held_id, _), session in self._watched.items() if held_id == session_id), None)
 
     async def aclose(self) -> None:

@@ -6,7 +6,6 @@ import { moment, percent, t, thousands } from "./words.js";
 const LINES = ["mood", "focus", "stamina"];
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [400, 210, 36, 36, 26, 22];
 const MOST_POINTS = 400;
-const TABLE_ROWS = 30;
 
 /** Keeps as many points as can be seen; marked ones always stay. */
 function thinned(points) {
@@ -63,30 +62,6 @@ export function Chart({ points: given }) {
 					${t(`page.mark_${kind}`)} <b>${given.filter((one) => one.mark === kind).length}</b></li>`)}
 			</ul>
 		</figcaption>
-		<details><summary>${t("page.as_table")}</summary>
-			<div class="wide" tabindex="0">
-				<table class="data">
-					<thead>
-						<tr>
-							<th scope="col">${t("page.when")}</th>
-							${LINES.map((name) => html`<th scope="col">${t(`vital.${name}`)}</th>`)}
-							<th scope="col">${t("page.tokens_head")}</th>
-							<th scope="col">${t("page.mark")}</th>
-						</tr>
-					</thead>
-					<tbody>
-						${points.slice(-TABLE_ROWS).map(
-							(one) => html`<tr>
-								<td>${moment(one.at)}</td>
-								${LINES.map((name) => html`<td>${percent(one[name])}</td>`)}
-								<td>${thousands(one.tokens)}</td>
-								<td>${one.mark ? t(`page.mark_${one.mark}`) : ""}</td>
-							</tr>`,
-						)}
-					</tbody>
-				</table>
-			</div>
-		</details>
 	</figure>`;
 }
 

@@ -3,12 +3,11 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
 import { LONGEST_NAME, subjectOf } from "./question.js";
-import { bring, inSight, seenSince } from "./sight.js";
+import { DRAFT, bring, inSight, seenSince, wasRead } from "./sight.js";
 import { t, visible } from "./words.js";
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 const LARGEST = 8 * 1024 * 1024;
-const MOST_OFFERED = 12;
 const LOOK_MS = 120;
 
 /** Returns what is being completed at the cursor: [where it begins, kind, the word], or nothing. */
@@ -64,13 +63,14 @@ export function Composer({ session, tell }) {
 		field.current.focus();
 	}, [session.offered]);
 
+	useEffect(() => document.getElementById(`offer-${offers.at}`)?.scrollIntoView({ block: "nearest" }), [offers]);
 	const close = () => setOffers({ list: [], at: 0, from: 0 });
 	const complete = (value, cursor) => {
 		clearTimeout(looking.current);
 		const found = wanted(value, cursor);
 		if (!found) return close();
 		const [from, kind, word, command] = found;
-		const show = (list) => setOffers({ list: list.slice(0, MOST_OFFERED), at: 0, from });
+		const show = (list) => setOffers({ list, at: 0, from });
 		if (kind === "command") {
 			const named = session.commands ?? [];
 			const begin = named.filter((one) => one.name.startsWith(word));
@@ -117,10 +117,11 @@ export function Composer({ session, tell }) {
 		if (later) more.later = true;
 		if (target) more.question_id = target.question_id;
 		if (target && session.questions.length > 1) more.aimed = true;
+		more.plan = wasRead(DRAFT);
 		setText("");
 		setFiles([]);
 		recalled.current = -1;
-		session.follows = true;
+		session.follows ||= !session.questions.length;
 		try {
 			const { taken, told, goes } = await session.say(said, more);
 			if (goes) location.hash = goes;
@@ -128,7 +129,7 @@ export function Composer({ session, tell }) {
 				setText(said);
 				const id = session.target?.question_id;
 				if (id) session.aim(id);
-				if (id && !inSight(id, session, tell, true)) return;
+				if ((id || session.plan?.status === "draft") && !inSight(id ?? DRAFT, session, tell, true)) return;
 			}
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {

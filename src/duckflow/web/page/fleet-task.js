@@ -72,8 +72,8 @@ function Closer({ fleet, task, closely, look }) {
 	</details>`;
 }
 
-const SideBySide = ({ rows }) => html`<div class="wide" tabindex="0" role="region" aria-label=${t("page.side_by_side")}>
-	<table class="data">
+const SideBySide = ({ rows }) => html`<div class="wide md" tabindex="0" role="region" aria-label=${t("page.side_by_side")}>
+	<table>
 		${rows.map(
 			(row, at) => html`<tr>
 				${row.map((cell, column) =>

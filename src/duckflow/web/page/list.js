@@ -119,7 +119,6 @@ function Deeds({ session, tell }) {
 	const [title, setTitle] = useState(session.title);
 	const box = useRef(null);
 	const began = useRef(false);
-	const busy = useRef(false);
 	useEffect(() => {
 		// The focus goes to the part that was opened or closed.
 		if (began.current) box.current.querySelector("input, button:not(.bad)")?.focus();
@@ -127,8 +126,6 @@ function Deeds({ session, tell }) {
 	}, [open]);
 	const path = `api/sessions/${encodeURIComponent(session.id)}`;
 	const act = async (what, body) => {
-		if (busy.current) return;
-		busy.current = true;
 		try {
 			const done = await post(`${path}/${what}`, body);
 			setOpen("");
@@ -136,7 +133,6 @@ function Deeds({ session, tell }) {
 		} catch (error) {
 			tell(error.message, "warn");
 		}
-		busy.current = false;
 	};
 	const rename = (event) => {
 		event.preventDefault();

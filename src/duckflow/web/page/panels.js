@@ -6,7 +6,7 @@ import { LaterDiff } from "./diff.js";
 import { Icon } from "./icons.js";
 import { subject } from "./plan.js";
 import { Comments, Proof, Review } from "./review.js";
-import { money, moment, t, thousands, visible } from "./words.js";
+import { moment, t, thousands, visible } from "./words.js";
 
 /** Returns a panel's content, which the server keeps up to date. */
 const reading = (session, name) => [session.panels[name]?.data ?? null, session.panels[name]?.problem];
@@ -50,17 +50,8 @@ function Turn({ turn, session, tell }) {
 
 export function Health({ session }) {
 	const [data, problem] = reading(session, "chart");
-	const usage = session.state.usage ?? {};
-	const facts = [
-		[t("page.calls"), usage.calls],
-		[t("page.sent"), thousands(usage.prompt_tokens ?? 0)],
-		[t("page.cached"), thousands(usage.cached_tokens ?? 0)],
-		[t("page.received"), thousands(usage.completion_tokens ?? 0)],
-		[t("page.cost"), money(usage.cost_usd)],
-	].filter(([, value]) => value);
 	return html`<section aria-labelledby="health-title"><h2 id="health-title">${t("page.health")}</h2>
 		<${Reading} problem=${problem} data=${data}><${Chart} points=${data ?? []} /><//>
-		${facts.length ? html`<dl class="facts">${facts.map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>` : null}
 	</section>`;
 }
 

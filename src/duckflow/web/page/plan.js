@@ -5,6 +5,7 @@ import { Agent } from "./agents.js";
 import { Sentence } from "./code.js";
 import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
+import { DRAFT, inSight, useSight } from "./sight.js";
 import { Tail, elapsed } from "./tail.js";
 import { percent, t, visible } from "./words.js";
 
@@ -58,19 +59,24 @@ export function PlanTree({ plan, status, halted, heading = "h3" }) {
 	</div>`;
 }
 
-/** The button that approves a draft, for as long as that plan waits for approval. */
-export function Approve({ session, plan }) {
+/** A draft with the button that approves it, for as long as that very plan waits for approval. */
+export function Draft({ session, plan, tell }) {
 	const [problem, setProblem] = useState("");
 	const [busy, setBusy] = useState(false);
-	const waits = session.writable && plan.status === "draft" && session.plan?.plan_id === plan.plan_id && session.plan.status === "draft";
-	if (!waits) return null;
+	useSight(DRAFT, plan);
 	const approve = async () => {
+		if (!inSight(DRAFT, session, tell, true)) return;
 		setBusy(true);
 		await session.approve(plan).catch((error) => setProblem(error.message));
 		setBusy(false);
 	};
-	return html`<div class="choices"><button class="primary" disabled=${busy} onClick=${approve}>${t("page.approve")}</button><span class="hint">${t("page.approve_words")}</span></div>
-		${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}`;
+	return html`<div data-question=${DRAFT}>
+		<div data-subject><${PlanTree} plan=${plan} status="draft" heading="h2" /></div>
+		<footer>
+			<div class="choices"><button class="primary" disabled=${busy} onClick=${approve}>${t("page.approve")}</button><span class="hint">${t("page.approve_words")}</span></div>
+			${problem ? html`<p class="problem" role="alert">${visible(problem)}</p>` : null}
+		</footer>
+	</div>`;
 }
 
 export const Progress = ({ done, total, label }) => html`<div class="progress">
@@ -119,7 +125,7 @@ function Job({ job, session, tell }) {
 /** Says whether there are plans, jobs or agents to show. The goal of a turn and a draft stand in the conversation. */
 export const hasWork = ({ plan, state }) => Boolean(plan && plan.status !== "draft") || [state.jobs, state.agents].some((workers) => Object.keys(workers ?? {}).length);
 
-export function Work({ session, tell, wide }) {
+export function Work({ session, tell }) {
 	const { plan } = session;
 	const jobs = Object.values(session.state.jobs ?? {}).reverse();
 	const agents = Object.values(session.state.agents ?? {}).reverse();
@@ -134,7 +140,7 @@ export function Work({ session, tell, wide }) {
 			: null}
 		${plan || !hasWork(session)
 			? html`<section aria-labelledby="plan-title"><h2 id="plan-title">${t("page.plan")}</h2>
-					${plan ? html`<${PlanTree} plan=${plan} halted=${halted} />${wide ? null : html`<${Approve} session=${session} plan=${plan} />`}` : html`<p class="nothing">${t("page.no_plan")}</p>`}
+					${plan ? html`<${PlanTree} plan=${plan} halted=${halted} />` : html`<p class="nothing">${t("page.no_plan")}</p>`}
 				</section>`
 			: null}
 		${agents.length

@@ -6,12 +6,12 @@ import { Copy } from "./copy.js";
 import { Diff } from "./diff.js";
 import { Duck, Icon } from "./icons.js";
 import { Notices } from "./notices.js";
-import { inSight, useSight } from "./sight.js";
+import { DRAFT, inSight, useSight, wasRead } from "./sight.js";
 import { t, visible } from "./words.js";
 
 /** The choices with numbers: the others are offered at few Gates, and their numbers would leave gaps. */
 const NUMBERED = 4;
-const ACCEPTING = new Set(["yes", "session", "always", "all", "trust"]);
+const ACCEPTING = new Set(["yes", "session", "always", "all", "trust", "edit"]);
 /** Says whether an answer may be a yes: words can be one. */
 const accepts = ({ key, choice = key }) => !choice || ACCEPTING.has(choice);
 
@@ -83,11 +83,12 @@ export function Card({ question, session, first, alone, tell }) {
 	const grave = gate?.risk === "forbidden";
 
 	const send = async (answer) => {
-		// The text that is edited is itself on screen.
-		if (busy || (answer.choice !== "edit" && !inSight(question.question_id, session, tell, accepts(answer)))) return;
+		// A field for editing may cover what was read.
+		const edits = answer.choice === "edit" && wasRead(question.question_id);
+		if (busy || !(edits || inSight(question.question_id, session, tell, accepts(answer)))) return;
 		setBusy(true);
 		try {
-			const { taken, told } = await session.answer(question.question_id, answer);
+			const { taken, told } = await session.answer(question.question_id, { ...answer, plan: wasRead(DRAFT) });
 			if (taken === "edit") startEdit();
 			else if (taken === "closed") tell(told?.[0] ?? t("question.elsewhere"));
 			setProblem(taken === "closed" ? "" : (told ?? []).join(" "));
@@ -169,7 +170,7 @@ export function Card({ question, session, first, alone, tell }) {
 				)}
 			</div>
 			${first && !alone ? html`<${Notices} />` : null}
-			${first && !alone && !mode && !typed && !question.secret ? html`<p class="hint">${t("page.words_below")}</p>` : html`<form class="words" onSubmit=${words}>
+			${first && !alone && !mode && !typed && !question.secret ? null : html`<form class="words" onSubmit=${words}>
 				<label class="unseen" for=${`${id}-words`}>${label}</label>
 				${mode === "edit"
 					? html`<textarea class="mono" rows=${Math.min(20, text.split("\n").length + 1)} ...${typing} />`

@@ -20,8 +20,18 @@ async function call(path, options) {
 
 export const get = (path) => call(path, {});
 
-export const post = (path, body = {}) =>
-	call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+const underWay = new Map();
+
+/** Asks for something to be done. What is under way already (a double click) is not done twice. */
+export function post(path, values = {}) {
+	const body = JSON.stringify(values);
+	const key = `${path} ${body}`;
+	if (!underWay.has(key)) {
+		const answer = call(path, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+		underWay.set(key, answer.finally(() => underWay.delete(key)));
+	}
+	return underWay.get(key);
+}
 
 const SILENT_MS = 40000;
 const [FIRST_PAUSE_MS, LONGEST_PAUSE_MS] = [400, 20000];
@@ -124,7 +134,7 @@ export class Stream {
 			this.watch = setTimeout(() => stop.abort(), SILENT_MS);
 			const { value, done } = await reader.read();
 			if (done) throw new Error("cut off");
-			const blocks = (rest + value).replaceAll("\r\n", "\n").split("\n\n");
+			const blocks = (rest + value).split("\n\n");
 			rest = blocks.pop();
 			if (this.stop !== stop || this.closed) return;
 			const told = blocks.map(readBlock).filter((one) => one && this.isNew(one));
@@ -140,10 +150,5 @@ export class Stream {
 	}
 }
 
-function readBlock(block) {
-	const data = block
-		.split("\n")
-		.filter((line) => line.startsWith("data:"))
-		.map((line) => line.slice(line[5] === " " ? 6 : 5));
-	return data.length ? JSON.parse(data.join("\n")) : null;
-}
+/** Reads a block of the stream. One without data only says that the server is there. */
+const readBlock = (block) => JSON.parse(/^data: ([^\n]*)/m.exec(block)?.[1] ?? "null");

@@ -3,50 +3,52 @@
 import { useEffect } from "./vendor/htm-preact.js";
 import { t } from "./words.js";
 
+/** What a draft of a plan is known by, as a question is by its id. */
+export const DRAFT = "draft";
 const READING_MS = 300;
 const LOOK_MS = 50;
 const STEP = 12;
-const BEGINNING = 60;
-const LEAST_SEEN = 36;
+const LEAST_SEEN = 48;
 
-/** What was seen of each drawn question: `read` its beginning, `whole` its end, `since` when it can be answered (0: it cannot). */
+/** What was seen of each drawn question: `read` its beginning, `to` how far without a gap, `since` when it can be answered (0: it cannot). */
 const seen = new Map();
 
 const cardOf = (id) => document.querySelector(`[data-question="${CSS.escape(id)}"]`);
-const isAt = (part, x, y) => part.contains(document.elementFromPoint(x, y));
 
-/** Returns the part that a question is about: the command, else the diff, else the whole text. */
-const subjectIn = (card) => card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
+/** Returns what is at a point of the screen. Of a page enlarged by fingers only a piece is there. */
+function at(x, y) {
+	const { offsetLeft, offsetTop, width, height } = visualViewport;
+	const isThere = x >= offsetLeft && y >= offsetTop && x < offsetLeft + width && y < offsetTop + height;
+	return isThere ? document.elementFromPoint(x, y) : null;
+}
 
-/** Measures how much of a part is visible on screen, counted from its beginning or anywhere. */
-function shownOf(part, fromBeginning) {
-	const { left, top, bottom, width } = part.getBoundingClientRect();
-	let shown = 0;
-	for (let y = top + STEP / 2; y < bottom && y < innerHeight; y += STEP) {
-		if (y >= 0 && isAt(part, left + Math.min(STEP, width / 2), y)) shown += STEP;
-		else if (fromBeginning) break;
+/** Returns where the part begins that a question is about: the commands, else the lines of the diff, else the whole text. */
+const beginningOf = (card) =>
+	card.querySelector("[data-subject] :is(.command, .diff)") ?? card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
+
+/** Measures what is on screen, `shown` in all and `begun` from the beginning on, and in three columns `to` where it was seen. */
+function measure(card, state) {
+	const first = beginningOf(card);
+	const { left, right, top, width } = first.getBoundingClientRect();
+	const height = ([...card.querySelectorAll("[data-subject]")].at(-1) ?? first).getBoundingClientRect().bottom - top;
+	// Lines that are broken anew have to be read anew; what is unfolded only adds lines.
+	if (!(Math.abs(width - state.width) < 2 && height > state.height - 2)) state.to = [0, 0, 0];
+	Object.assign(state, { width, height, begun: 0, shown: 0 });
+	const footer = card.querySelector("footer");
+	const sees = (x, y) => card.contains(at(x, y)) && !footer.contains(at(x, y));
+	const further = (to, y) => (to > y - STEP ? Math.max(to, y + STEP / 2) : to);
+	for (let y = STEP / 2; y < height && top + y < innerHeight; y += STEP) {
+		const columns = [left + STEP, left + width / 2, right - STEP].map((x) => sees(x, top + y));
+		state.to = state.to.map((to, place) => (columns[place] ? further(to, y) : to));
+		if (!columns[0]) continue;
+		state.shown += STEP;
+		state.begun = further(state.begun, y);
 	}
-	return Math.min(shown, bottom - top);
 }
 
-/** Says whether the first lines of that part are on screen; for a diff its own lines, not those above it. */
-function begins(card) {
-	const part = card.querySelector("[data-subject] :is(.command, .diff)") ?? subjectIn(card);
-	return part.offsetHeight > 0 && shownOf(part, true) >= Math.min(BEGINNING, part.offsetHeight - STEP);
-}
-
-/** Says whether the last lines of it are on screen, with nothing folded away. */
-function ends(card) {
-	const part = [...card.querySelectorAll("[data-subject]")].at(-1) ?? subjectIn(card);
-	const { left, bottom, width } = part.getBoundingClientRect();
-	return !card.querySelector("[data-rest]") && isAt(part, left + Math.min(STEP, width / 2), bottom - STEP / 2);
-}
-
-function canAnswer(card, part) {
+function canAnswer(card) {
 	const button = card.querySelector(".choices button, .words button")?.getBoundingClientRect();
-	if (!button?.width || !part.offsetHeight) return false;
-	const answers = isAt(card.querySelector("footer"), button.left + button.width / 2, button.top + button.height / 2);
-	return answers && shownOf(part) >= Math.min(LEAST_SEEN, part.offsetHeight - STEP);
+	return button?.width && card.querySelector("footer").contains(at(button.left + button.width / 2, button.top + button.height / 2));
 }
 
 /** Notes since when something is so, and says whether that is long enough to read. */
@@ -58,22 +60,29 @@ function lasts(state, name, so) {
 
 function look(id) {
 	const card = cardOf(id);
-	const state = seen.get(id) ?? {};
-	const part = card && !document.hidden && subjectIn(card);
-	state.read = lasts(state, "begun", part && begins(card)) || state.read;
-	state.whole = lasts(state, "ended", part && ends(card)) || state.whole;
-	state.ready = lasts(state, "since", part && canAnswer(card, part));
+	const state = seen.get(id) ?? { to: [0] };
 	seen.set(id, state);
+	const drawn = card?.offsetHeight && !document.hidden;
+	if (drawn) measure(card, state);
+	const { begun, shown } = state;
+	const most = Math.max(1, state.height - STEP);
+	const least = Math.min(LEAST_SEEN, most);
+	state.read = lasts(state, "began", drawn && begun >= least) || state.read;
+	state.whole = lasts(state, "ended", Math.min(...state.to) >= most && !card?.querySelector("[data-rest]"));
+	state.ready = lasts(state, "since", drawn && shown >= least && canAnswer(card));
 	return state;
 }
 
 /** Watches a question for as long as it is drawn. */
-export function useSight(id) {
+export function useSight(id, about = true) {
 	useEffect(() => {
+		seen.set(id, { to: [0], about });
 		const timer = setInterval(look, LOOK_MS, id);
 		return () => {
 			clearInterval(timer);
 			seen.delete(id);
+			// The others move up: a second click was not meant for them.
+			for (const state of seen.values()) state.since = 0;
 		};
 	}, [id]);
 }
@@ -84,30 +93,36 @@ export function seenSince(id, toEnd = true) {
 	return read && ready && (whole || !toEnd) ? since : 0;
 }
 
-/** Shows the next part of a long question. */
-function turnPage(id) {
-	const card = cardOf(id);
-	for (const rest of card.querySelectorAll("[data-rest]")) rest.click();
-	const box = card.closest(".talk, .page");
-	box.scrollBy(0, box.clientHeight / 2);
+/** Returns what a question is about, if all of it has been on screen; else nothing. */
+export function wasRead(id) {
+	const { read, whole, about } = look(id);
+	return read && whole ? about : undefined;
 }
 
-/** Scrolls to the beginning of a question. */
-export function bring(id, session) {
+/** Scrolls to the beginning of a question, or with `more` to what comes after the part that was seen. */
+export function bring(id, session, more) {
 	session.uncover?.();
+	session.follows = false;
 	setTimeout(() => {
 		const card = cardOf(id);
-		card?.scrollIntoView({ block: "start" });
-		if (card && !begins(card)) subjectIn(card).scrollIntoView({ block: "start" });
+		if (!card) return;
+		if (more) {
+			for (const rest of card.querySelectorAll("[data-rest]")) rest.click();
+			const box = card.closest(".talk, .page");
+			box.scrollBy(0, beginningOf(card).getBoundingClientRect().top + Math.min(...look(id).to) - box.getBoundingClientRect().top - 2 * STEP);
+			return;
+		}
+		card.scrollIntoView({ block: "start" });
+		if (!look(id).began) beginningOf(card).scrollIntoView({ block: "start" });
 	}, LOOK_MS);
 }
 
 /** Says whether the question is on screen, and for a yes (`toEnd`) was read to its end. If not, scrolls and tells the person. */
 export function inSight(id, session, tell, toEnd) {
 	if (seenSince(id, toEnd)) return true;
-	const more = seenSince(id, false);
-	if (more) turnPage(id);
-	else if (!look(id).since) bring(id, session);
-	tell(t(more ? "question.more" : "question.unseen"), "warn");
+	const { since, read, began, whole } = look(id);
+	const more = toEnd && read && !whole;
+	if (more || !since || !(read || began)) bring(id, session, more);
+	tell(t(more ? "question.more" : id === DRAFT ? "plan.unseen" : "question.unseen"), "warn");
 	return false;
 }

@@ -6,7 +6,7 @@ import { Copy } from "./copy.js";
 import { Diff, looksLikeDiff } from "./diff.js";
 import { Guard } from "./guard.js";
 import { Duck, Icon, Spinner } from "./icons.js";
-import { Approve, PlanTree, subject } from "./plan.js";
+import { Draft, PlanTree, subject } from "./plan.js";
 import { Answered } from "./question.js";
 import { Proof } from "./review.js";
 import { Long, Tail } from "./tail.js";
@@ -107,8 +107,8 @@ const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="
 <//>`;
 
 const Note = ({ item, session, tell }) => {
-	const name = item.about === "pruned" ? "prune" : item.well ? "note" : "warn";
-	return html`<${Row} icon=${item.proof ? null : html`<${Icon} name=${name} />`} kind=${item.well ? "note" : "warn"}>
+	const kind = item.well ? "note" : "warn";
+	return html`<${Row} icon=${item.proof ? null : html`<${Icon} name=${kind} />`} kind=${kind}>
 		${item.proof ? html`<${Proof} proof=${item.proof} line=${item.text} session=${session} tell=${tell} />` : html`<p class="text">${visible(item.text)}</p>`}
 	<//>`;
 };
@@ -135,6 +135,15 @@ function Report({ item }) {
 	<//>`;
 }
 
+/** A plan as it was proposed. The key makes the draft a new one, which nobody has read, when anything in it changes. */
+function Plan({ item: { plan }, session, tell }) {
+	const { status } = session.state.plans?.[plan.plan_id] ?? plan;
+	const waits = session.writable && plan.status === "draft" && status === "draft" && session.items.latestPlan?.plan === plan;
+	return html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan">
+		${waits ? html`<${Draft} key=${JSON.stringify(plan)} session=${session} plan=${plan} tell=${tell} />` : html`<${PlanTree} plan=${plan} status=${status} heading="h2" />`}
+	<//>`;
+}
+
 const SHOWN = {
 	turn: ({ item }) => html`<div class="turn"><span>${t("page.turn", { turn: item.turn })} · ${clock(item.at)}</span></div>`,
 	text: Text,
@@ -144,8 +153,7 @@ const SHOWN = {
 		!item.answer && session.questions.some((one) => one.question_id === item.id)
 			? null
 			: html`<${Row} icon=${html`<${Icon} name="gate" />`} kind="asked"><${Answered} item=${item} /><//>`,
-	plan: ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="side" />`} kind="plan"><${PlanTree} plan=${item.plan} status=${session.state.plans?.[item.plan.plan_id]?.status ?? item.plan.status} heading="h2" />
-		${session.items.latestPlan === item ? html`<${Approve} session=${session} plan=${item.plan} />` : null}<//>`,
+	plan: Plan,
 	report: Report,
 	notice: Note,
 	command: Lines,

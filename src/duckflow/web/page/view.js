@@ -171,7 +171,7 @@ function Tabs({ names, shown, show, session }) {
 		tabindex=${name === shown ? 0 : -1}
 		onClick=${() => show(name)}
 	>
-		${t(`page.tab.${name}`)}${count[name] ? html` <span class="count">${count[name]}</span>` : null}
+		${t(`page.tab.${name}`)}${count[name] ? html` <span class=${`count${name === "talk" ? "" : " quiet"}`}>${count[name]}</span>` : null}
 	</button>`;
 	return html`<div class="tabs" role="tablist" aria-label=${t("page.views")} onKeyDown=${move}>${names.map(tab)}</div>`;
 }
@@ -208,7 +208,7 @@ function Head({ session, title, wide, side, toggle, tell, alone, children }) {
 				: null}
 			${wide
 				? html`<button class="tool side-button" aria-pressed=${String(side)} aria-label=${t("page.beside")} title=${t("page.beside")} onClick=${toggle}>
-						<${Icon} name="side" />${changed && !side ? html`<span class="count">${changed}</span>` : null}
+						<${Icon} name="side" />${changed && !side ? html`<span class="count quiet">${changed}</span>` : null}
 					</button>`
 				: null}
 			<${Theme} />

@@ -48,11 +48,14 @@ export function ago(seconds) {
 	return new Intl.RelativeTimeFormat(language, { numeric: "always", style: "short" }).format(-Math.floor(seconds / length), unit);
 }
 
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+const UNSEEN = /(?![\n\t]|(?<=\P{ASCII})[\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}]/gu;
+
+/** Marks beyond a few above or below one letter: they would cover the lines around. */
+const STACKED = /(?<=[\p{Mn}\p{Me}]{3})[\p{Mn}\p{Me}]+/gu;
 
 /** Shows the code points of characters that are invisible or turn text around. */
 export const visible = (text) =>
-	String(text ?? "").replace(UNSEEN, (sign) => `⟨${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
+	String(text ?? "").replace(STACKED, (marks) => `⟨+${marks.length}⟩`).replace(UNSEEN, (sign) => `⟨${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 const ESCAPES = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[@-_]/g;
 
