@@ -67,9 +67,7 @@ def test_each_command_that_ends_differently_is_named(bare: Shell) -> None:
     done = bare.run("replay", "--run")
     assert done.returncode == 1
     assert "≠   1  shell.run ls left.txt" in done.stdout and "exit code 0 → 2" in done.stdout, done.stdout
-    assert "now.txt differs" in done.stderr and "1 of them with another result; 1 file differs" in done.stdout, (
-        done.stderr
-    )
+    assert "now.txt differs" in done.stderr and "1 with a different result; 1 file differs" in done.stdout, done.stderr
 
 
 @runs_commands
@@ -102,6 +100,7 @@ def test_the_other_model_sees_the_same_past_and_no_more(bare: Shell, tmp_path: P
     assert any(b"Make it quack." in text and b"Louder." not in text for text in texts)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("flags", [["--from", "2"], ["-m", "scripted:x"], ["--from", "99", "-m", "scripted:x"]])
 def test_a_wrong_step_or_turn_is_refused(bare: Shell, flags: list[str]) -> None:
     assert bare.run("replay", *flags).returncode == 2

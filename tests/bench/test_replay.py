@@ -160,6 +160,7 @@ async def test_long_sessions_end_in_the_same_files_and_a_changed_record_is_notic
     assert play(journal, undo, tmp_path / "tampered").problems
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "steps",
     [

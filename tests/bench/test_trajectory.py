@@ -114,6 +114,7 @@ def test_the_command_line_writes_them(tmp_path: Path) -> None:
     assert nowhere.returncode == 0 and "no/such/folder" in nowhere.stderr
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "left", ["ln -s OUT t.json", "mkfifo t.json", "ln -s t.json t.json", "rm -f t.json; ln -s OUT t.json"]
 )

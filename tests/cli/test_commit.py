@@ -59,6 +59,36 @@ async def test_the_subject_is_the_users_request_and_an_unclear_correction_is_ask
     assert second.details[0].key == "commit.how"
 
 
+SUBJECTS = {
+    "Can you put the file there? Use one line, and nothing else in it.": "Can you put the file there?",
+    "Write the memo into the file. Keep it short.": "Write the memo into the file",
+    "ファイルにメモを書いてください。短くお願いします。": "ファイルにメモを書いてください",
+}
+
+
+@pytest.mark.parametrize("asked", SUBJECTS)
+async def test_the_subject_is_the_first_sentence_of_the_request_that_changed_something(
+    story: Story, asked: str
+) -> None:
+    await story.tell(asked)
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    assert story.questions[-1].details[0].values["text"] == SUBJECTS[asked]
+
+
+async def test_only_the_check_of_a_line_of_commands_is_told(tmp_path: Path) -> None:
+    """The same line may write files first; that is no check."""
+    line = "cat >> test_a.py <<'EOF'\ndef test_a() -> None:\n    assert True\nEOF\npython3 -m pytest -q test_a.py"
+    replies = [decide(act("shell.run", command=line), next_step="continue"), decide(respond("It passes."))]
+    story = Story(tmp_path, replies)
+    git(story.folder, "init", "-q")
+    await story.tell("write a test and run it")
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    shown = [str(line.values.get("text", "")) for line in story.questions[-1].details]
+    assert any("pytest" in line for line in shown) and not any("cat >>" in line for line in shown)
+
+
 async def test_a_file_that_is_called_like_a_pattern_brings_no_other_file_in(tmp_path: Path, story: Story) -> None:
     await story.close()
     named = decide(act("file_ops.write_file", path=":(glob)**", content="one\n"), respond("Written."))
@@ -70,6 +100,27 @@ async def test_a_file_that_is_called_like_a_pattern_brings_no_other_file_in(tmp_
     hostile.answers = [Answer(choice="yes")]
     assert "1 file" in await hostile.chat.run_command("/commit")
     assert "mine.txt" in git(hostile.folder, "status", "--porcelain")
+
+
+async def test_a_commit_that_git_refuses_leaves_the_index_as_it_was(story: Story) -> None:
+    (story.folder / "old.txt").write_text("one\n")
+    (story.folder / "staged.txt").write_text("one\n")
+    git(story.folder, "add", ".")
+    git(story.folder, "commit", "-q", "-m", "first")
+    hook = story.folder / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    await story.tell("write the file with a space in its name")
+    (story.folder / "staged.txt").write_text("two\n")
+    git(story.folder, "add", "staged.txt")
+    before = git(story.folder, "status", "--porcelain")
+    story.answers = [Answer(choice="yes")]
+    assert "1 file" not in await story.chat.run_command("/commit")
+    assert git(story.folder, "status", "--porcelain") == before
+    hook.unlink()
+    story.answers = [Answer(choice="yes")]
+    assert "1 file" in await story.chat.run_command("/commit")
+    assert git(story.folder, "status", "--porcelain") == "M  staged.txt\n", "what the user has staged is theirs"
 
 
 async def test_the_refusal_of_a_hook_is_shown(story: Story) -> None:

@@ -28,6 +28,7 @@ STOPS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_every_stop_is_shown_and_nothing_is_left_behind(bare: Shell, tmp_path: Path, language: str) -> None:
     temporary = tmp_path / "tmp"

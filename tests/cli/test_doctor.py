@@ -113,3 +113,13 @@ def test_a_half_downloaded_model_is_reported(bare: Shell) -> None:
     (folder / ".SmolLM2-135M-Instruct.Q4_1.gguf.partial").write_bytes(b"x" * 9_836_243)
     done = bare.run("doctor", "-m", bare.script())
     assert "only 10 % has been downloaded" in done.stdout and "duckflow models pull smollm2-135m" in done.stdout
+
+
+@pytest.mark.parametrize(("language", "ways"), [("en", "three ways"), ("ja", "3 つ")])
+def test_where_nothing_is_set_up_doctor_names_every_way_to_a_model(bare: Shell, language: str, ways: str) -> None:
+    done = bare.run("doctor", "--lang", language)
+    _, _, advice = done.stdout.partition("✗ ")
+    assert done.returncode == 5 and "  ✗ " not in advice
+    for hint in (ways, "duckflow init", "OPENAI_API_KEY", "Ollama", "duckflow models pull"):
+        assert hint in advice
+    assert "pip install" not in advice, "the runtime is here, as the lines above say"

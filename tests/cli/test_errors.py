@@ -23,7 +23,7 @@ def two_lines(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("line", "code", "hints"),
     [
@@ -94,6 +94,7 @@ def test_complaints_come_in_the_language_of_the_config(bare: Shell) -> None:
     assert "usage:" in bare.run("--help", "--lang", "en").stdout
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "line",
     [

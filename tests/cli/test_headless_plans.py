@@ -79,7 +79,7 @@ def test_a_job_that_failed_is_a_failure(tmp_path: Path) -> None:
     missing = {"tasks": [act("file_ops.delete_file", path="missing.py")]}
     failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), missing, WRITES[0]], "--mode", "full-auto", "-p", "a game")
     assert failed.returncode == 1
-    assert "stopped after a failure" in failed.stdout
+    assert "stopped before the end" in failed.stdout
 
 
 def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_job_that_the_pacemaker_stops_is_over(tmp_path: Path) -> None:
     told = json.loads(stopped.stdout)
     assert (stopped.returncode, told["outcome"], told["exit_code"]) == (4, "pacemaker", 4)
     assert [call["reason"] for call in told["duck_calls"]] == ["LOOP_EXHAUSTED"]
-    assert "Core loop: cancelled. 3 done, 7 left." in told["result"] and (tmp_path / "work/game.py").exists()
+    assert "Core loop: cancelled. Tasks: 3 done, 7 left." in told["result"] and (tmp_path / "work/game.py").exists()
 
 
 def test_a_step_that_only_lists_files_has_not_reached_its_goal(tmp_path: Path) -> None:
     look = {"tasks": [act("file_ops.list_files", path=".")]}
     failed = run(tmp_path, [PROPOSE, SNAKE, run_step(1), look, look, WRITES[0]], "--mode", "full-auto", "-p", "a game")
-    assert failed.returncode == 1 and "stopped after a failure" in failed.stdout
+    assert failed.returncode == 1 and "stopped before the end" in failed.stdout

@@ -12,7 +12,7 @@ import pytest
 
 from duckflow.cli.init.set_up import config_text
 from duckflow.config.settings import Settings
-from duckflow.i18n.language import languages, read_piece
+from duckflow.i18n.words import languages, read_piece
 from tests.cli.shell import DUCKFLOW, Shell
 from tests.llm.fake_endpoint import FakeEndpoint, says
 
@@ -58,7 +58,7 @@ def test_all_languages_show_the_same_settings() -> None:
 
 
 def test_three_answers_make_two_files(bare: Shell) -> None:
-    code, told = asked(bare, "２", "何？", "２", "2")
+    code, told = asked(bare, "２", "何？", "２", "2", "はい")
     assert code == 0 and str(bare.config) in told.replace("\r\n", "") and "AGENTS.md" in told
     settings = tomllib.loads(bare.config.read_text())
     assert (
@@ -70,17 +70,29 @@ def test_three_answers_make_two_files(bare: Shell) -> None:
 
 
 def test_enter_alone_takes_the_first_choice_of_each_question(bare: Shell) -> None:
-    assert asked(bare, "", "", "")[0] == 0
+    assert asked(bare, "", "", "", "")[0] == 0
     assert tomllib.loads(bare.config.read_text())["safety"]["mode"] == "ask"
 
 
 def test_the_present_setting_is_the_first_choice_and_a_new_answer_is_written(bare: Shell) -> None:
     bare.write_config('language = "en"\n[llm]\nmodel = "ollama:duck"\n[safety]\nmode = "plan"\n')
     before = bare.config.read_text()
-    assert asked(bare, "", "", "")[0] == 0 and bare.config.read_text() == before
+    assert asked(bare, "", "", "", "")[0] == 0 and bare.config.read_text() == before
     code, told = asked(bare, "", "local", "", "", "")
     assert code == 0 and 'model = "local"' in bare.config.read_text() and 'mode = "plan"' in bare.config.read_text()
     assert "duckflow models pull" in told, "what the local model still needs is said"
+
+
+def test_a_folder_gets_no_new_file_without_a_yes_and_the_end_says_what_is_true(bare: Shell) -> None:
+    code, told = asked(bare, "", "", "", "no")
+    assert code == 0 and bare.config.exists() and not (bare.work / "AGENTS.md").exists()
+    assert str(bare.work) in told.replace("\r\n", "") and "Read through" not in told
+    assert "No model is set up yet" in told
+    assert bare.run("init").returncode == 0 and not (bare.work / "AGENTS.md").exists(), "nobody is there to say yes"
+    with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}]) as endpoint:
+        ready = bare.run("init", "--yes", OPENAI_BASE_URL=endpoint.url)
+    assert ready.returncode == 0 and (bare.work / "AGENTS.md").exists()
+    assert "Read through AGENTS.md" in ready.stdout and "No model" not in ready.stdout
 
 
 def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
@@ -144,7 +156,7 @@ def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bar
     models = [{"id": "gpt-5-mini"}, {"id": "gpt-5"}]
     with FakeEndpoint(says("ok"), models=models, key="sk-right-right-right") as endpoint:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
-        code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "1")
+        code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "1", "no")
     assert code == 0 and "Incorrect API key" in told and "sk-" not in told
     assert "gpt-5-mini ($0.25 in, $2 out" in told and "openai:gpt-5-mini answered" in told
     assert "export OPENAI_API_KEY=" in told.replace("\r\n", "")

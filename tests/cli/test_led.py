@@ -12,6 +12,7 @@ import pytest
 from duckflow.ui.headless_input import read_led_line
 from tests.cli.shell import Shell
 from tests.journeys.drawn import png
+from tests.journeys.plans import PROPOSE, SNAKE, run_step
 from tests.journeys.story import act, decide, respond
 
 SCHEMA = {
@@ -115,6 +116,56 @@ def test_a_gate_that_nobody_answers_any_more_is_refused(tmp_path: Path) -> None:
     led.process.stdin.close()
     assert led.until("result")["outcome"] == "gate"
     assert led.process.wait(60) == 3 and not (shell.work / "a.py").exists()
+
+
+def test_a_line_that_needs_no_turn_has_a_result_too(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write = decide(act("file_ops.write_file", path="a.py", content="x\n"), respond("Here it is."))
+    led = Led(shell, write)
+    led.tell(type="user", text="create a.py")
+    for wish, there in (("create a.py", True), ("undo that, please", False), ("/redo", True)):
+        if wish != "create a.py":
+            led.tell(type="user", text=wish)
+        led.tell(type="answer", question_id=led.until("question")["question"]["question_id"], text="yes")
+        result = led.until("result")
+        assert (result["outcome"], (shell.work / "a.py").exists()) == ("done", there)
+        assert ("a.py" in result["result"]) == (wish != "create a.py"), "what was told is the answer"
+    led.tell(type="user", text="/nonsense")
+    result = led.until("result")
+    assert result["outcome"] == "usage" and "/nonsense" in result["why"]
+    assert led.process.stdin
+    led.process.stdin.close()
+    assert led.process.wait(60) == 2
+
+
+@pytest.mark.parametrize(("pause", "cancel"), [("pause it", "cancel the job"), ("一時停止して", "ジョブを中止して")])
+def test_a_word_to_a_job_has_a_result(tmp_path: Path, pause: str, cancel: str) -> None:
+    shell = Shell(tmp_path)
+    language = "en" if pause.isascii() else "ja"
+    shell.write_config(f'language = "{language}"\n[safety]\nmode = "full-auto"\n')
+    long_task = {"json": {"tasks": [act("shell.run", command="sleep 600")]}}
+    led = Led(shell, PROPOSE, {"json": SNAKE}, run_step(1), long_task)
+    for wish, outcome in (("make a snake game", "pending_user"), ("yes", "deferred")):
+        led.tell(type="user", text=wish)
+        result = led.until("result")
+        assert result["outcome"] == outcome, result
+    for wish, told in ((pause, ("Paused", "一時停止")), (cancel, ("Cancelled", "中止"))):
+        led.tell(type="user", text=wish)
+        result = led.until("result")
+        assert result["outcome"] == "done" and any(word in result["result"] for word in told), result
+    assert led.process.stdin
+    led.process.stdin.close()
+    assert led.process.wait(60) == 0
+
+
+def test_an_undo_in_words_is_a_success_without_a_person(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    write = decide(act("file_ops.write_file", path="a.py", content="x\n"), respond("Here it is."))
+    model = shell.script(write)
+    shell.run("-p", "create a.py", "-m", model, "--mode", "auto-edit", stdin="")
+    assert (shell.work / "a.py").exists()
+    done = shell.run("-c", "-p", "undo that, please", "-m", model, "--mode", "auto-edit", stdin="")
+    assert done.returncode == 0 and "a.py" in done.stdout and not (shell.work / "a.py").exists()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ def test_an_override_takes_the_place_of_the_rules_beside_it(bare: Shell) -> None
     assert "Rule of AGENTS.override.md" in told and "Rule of AGENTS.md" not in told and "Rule of CLAUDE" not in told
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("model", ["", "local", "openai:gpt-x"])
 async def test_an_editor_that_allows_everything_fetches_no_model_and_types_no_key(bare: Shell, model: str) -> None:
     """Such an editor would take the first choice of every question. So it is asked nothing, and told what is needed."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from duckflow.agent.session import reopen
+from duckflow.store.sessions import read_headline
 from tests.cli.shell import Shell
 from tests.journeys.plans import PROPOSE, report
 from tests.journeys.processes import processes, wait_until_running
@@ -104,6 +105,9 @@ class Program:
             time.sleep(0.05)
         assert not processes(self.nap)
         for journal in (self.shell.home / "data/sessions").glob("*/*.db"):
+            # A program that ended before its first event leaves a journal in which nothing was said: no list has it.
+            if read_headline(journal) is None:
+                continue
             opened = reopen(journal)
             assert opened.salvaged is None
             opened.session.close()
@@ -271,6 +275,7 @@ def test_a_signal_in_the_middle_of_a_story_ends_the_program(
 QUICK_CASES = [("chat", "INT twice"), ("chat", "INT"), ("chat", "HUP"), ("acp", "TERM"), ("mcp", "INT twice")]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("front", "name"), QUICK_CASES)
 def test_a_signal_ends_every_front_end_while_a_command_runs(tmp_path: Path, front: str, name: str) -> None:
     play(tmp_path, runs_a_command, SIGNALS[name], -1, front)

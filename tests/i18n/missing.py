@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import FOLDER, languages, own_piece
+from duckflow.i18n.words import FOLDER, languages, own_piece
 
 
 def missing(language: str) -> Iterator[str]:

@@ -39,6 +39,8 @@ UNCLEAR = [
         "わかりません",
     ),
 ]
+EITHER = ["いいです", "大丈夫です。", "あ、いいです", "I'm good", "I’m fine, thanks."]
+"""Alone, these may be a yes or a polite no."""
 AGREES = [one["text"] for one in PHRASES if one["kind"] == "yes"]
 WISHES = [
     *(
@@ -115,6 +117,29 @@ def test_a_long_answer_is_read_at_once() -> None:
     for text in ("はい" * 20_000, "ok " * 20_000, "それで" * 20_000, "no, " + "a" * 50_000):
         read_answer(text)
     assert time.process_time() - begin < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "waits"),
+    [
+        ("hold on, let me look at the other tests first", True),
+        ("hang on a moment please, I want to check something in the spec first", True),
+        ("hold on. We have to look at what the other team did there", True),
+        ("just a second, I'm still reading the second half of that diff", True),
+        ("待って、隣のテストをもう一度確認したいので", True),
+        ("ちょっと待って、先にテストを見るから", True),
+        ("warte, ich lese noch den Rest der anderen Datei", True),
+        ("hold on, use tabs instead", False),
+        ("hold on, I want you to use tabs", False),
+        ("wait, I don't want that", False),
+        ("no, let me look first", False),
+        ("待って、タブにしてください", False),
+        ("待って、それは違います", False),
+    ],
+)
+def test_who_says_wait_and_what_they_do_meanwhile_has_not_decided(text: str, waits: bool) -> None:
+    answer = read_whole(text, "de" if text.startswith("warte") else "en")
+    assert answer.waits == waits and (not waits or answer.verdict == "other")
 
 
 SCOPES = [
@@ -199,3 +224,26 @@ def test_a_name_before_a_stretch_of_time_is_never_dropped(named: str, stretch: s
 def test_a_stretch_of_time_alone_is_a_scope(stretch: str) -> None:
     read = read_whole(f"yes, {stretch}")
     assert (read.verdict, read.scope, read.about) == ("yes", "session", "")
+
+
+@pytest.mark.parametrize(
+    ("about", "names"), [("docs の方", ("docs",)), ("テストのほう", ("test",)), ("the docs ones", ("docs",))]
+)
+def test_words_that_only_point_are_no_names(about: str, names: tuple[str, ...]) -> None:
+    assert named_in(about) == names
+
+
+@pytest.mark.parametrize("text", EITHER)
+def test_a_polite_word_that_may_mean_no_thanks_is_neither(text: str) -> None:
+    assert read_answer(text, language="ja") is None
+    assert read_whole(f"はい、{text}" if text[0] != "I" else f"Yes, {text}", "ja").verdict == "yes"
+
+
+@pytest.mark.parametrize("text", ["別に構いません", "別に問題ありません"])
+def test_not_minding_is_a_yes(text: str) -> None:
+    assert read_whole(text, "ja").plain_yes
+
+
+@pytest.mark.parametrize("text", ["not yet", "Not yet.", "not quite yet", "wait", "まだ", "まだです。"])
+def test_not_yet_leaves_the_question_open_as_wait_does(text: str) -> None:
+    assert read_whole(text, "ja").waits

@@ -62,6 +62,7 @@ def test_a_streamed_text_ends_as_the_whole_text_would(said: str) -> None:
     assert shown.startswith(one_question(said)) or one_question(said).startswith(shown.rstrip())
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "text",
     ["a? " * 7000, "a? " * 7000 + "b.", "?(" * 10_000, "?" * 20_000 + "x", "- a?\n" * 4000, "Eh? " + "ab " * 7000],

@@ -3,8 +3,7 @@
 import pytest
 
 from duckflow.i18n.typed import read_line, wish_in
-from duckflow.state.agent import AgentState
-from duckflow.state.job import Job, JobStatus
+from duckflow.state.agent import AgentState, Job, JobStatus
 
 
 def state(status: JobStatus = "running") -> AgentState:
@@ -26,6 +25,10 @@ def state(status: JobStatus = "running") -> AgentState:
         ("hold on, pause it for a moment", "pause"),
         ("can you put it on hold for now?", "pause"),
         ("いったん中断しておいてください", "pause"),
+        ("hang on a moment please, I want to check something in the spec first", "pause"),
+        ("wait, we have to look at what the other team did", "pause"),
+        ("ちょっと待って、先にテストを見たいので", "pause"),
+        ("wait, I want you to use tabs", None),
         ("wait, what does f do", None),
         ("hold the lock while writing", None),
         ("go on and fix the tests", None),

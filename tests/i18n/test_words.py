@@ -9,10 +9,9 @@ import pytest
 import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
-from duckflow.i18n.language import language_of
-from duckflow.i18n.words import Words, catalogue
+from duckflow.i18n.words import Words, catalogue, language_of
+from duckflow.state.data import say
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import say
 
 SOURCE = Path(duckflow.__file__).parent
 PLACEHOLDER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
@@ -77,7 +76,8 @@ def test_a_single_thing_is_not_called_many() -> None:
     words = Words("en")
     assert words("file.read", path="a.py", lines=1) == "Read a.py (1 line)"
     assert words("file.read", path="a.py", lines=21) == "Read a.py (21 lines)"
-    assert words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2").startswith("1 call · 1 tokens")
+    cost_line = words("cost.line", calls="1", sent="1", cached="0", fresh="1", received="2")
+    assert cost_line.startswith("1 call to the model · 1 tokens")
 
 
 def test_counted_nouns_have_a_singular() -> None:

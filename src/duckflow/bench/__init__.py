@@ -1,1 +1,1 @@
-"""Duckflow measured by others: trajectories, replays, and adapters for benchmarks."""
+"""Measures Duckflow by the tools of others: trajectories, replays, and adapters for benchmarks."""

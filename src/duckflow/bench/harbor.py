@@ -35,7 +35,7 @@ HOME = "/installed-agent/duckflow"
 KEYS = "/installed-agent/duckflow.env"
 TRAJECTORY = "trajectory.json"
 ENDINGS = "3|4|6|7|8"
-"""Exit codes of a run that ended by itself without being done: its result can be verified all the same."""
+"""Exit codes of a run that ended by itself without being done. Its result can be verified nevertheless."""
 INSTALL = """
 set -e
 if ! command -v uv > /dev/null && python3 -c 'import venv, ensurepip, tomllib' 2> /dev/null; then
@@ -55,7 +55,7 @@ case $code in {endings}) exit 0;; *) exit $code;; esac
 
 
 class HarborAgent(BaseInstalledAgent):
-    """Installs Duckflow in the task's environment and has it solve the task there, in the mode `contained`."""
+    """Installs Duckflow in the task's environment and lets it solve the task there, in the mode `contained`."""
 
     capabilities = AgentCapabilities(atif=True, resume=True)
     MODEL_CONNECTION = ModelConnectionSpec(passthrough=True)
@@ -81,7 +81,8 @@ class HarborAgent(BaseInstalledAgent):
         yes_really: bool = False,
         **kwargs: Any,
     ) -> None:
-        """`yes_really` is for environments that do not look like a container to Duckflow."""
+        """`yes_really` permits the mode `contained` even where the environment does not look like a container, or where
+        Duckflow could use keys and logins."""
         super().__init__(logs_dir, *args, **kwargs)
         self._limits = {"--max-budget-usd": max_budget_usd, "--max-loops": max_loops}
         self._yes_really = bool(yes_really)
@@ -101,8 +102,8 @@ class HarborAgent(BaseInstalledAgent):
 
     @override
     async def install(self, environment: BaseEnvironment) -> None:
-        """Installs the clone that this copy came from, or the published package of a version that was asked for. No
-        package is fetched by its name unasked: nothing is published under it yet."""
+        """Installs the clone that this copy came from, or the published package if the user names a version. Without a
+        version no package is fetched by its name, because nothing is published under it yet."""
         version = self.version()
         package = f"{NAME}=={version}" if version else await self._upload_clone(environment)
         command = INSTALL.format(home=HOME, package=shlex.quote(package))
@@ -124,7 +125,7 @@ class HarborAgent(BaseInstalledAgent):
     @with_prompt_template
     async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
         env = {"DUCKFLOW_HOME": str(self.environment_logs_dir / "duckflow")}
-        # Every command can read a shell's own variables, but not Duckflow's: so the keys come in a file.
+        # Every command can read a shell's own variables, but not Duckflow's, so the keys come in a file.
         keys = "".join(f"{name}={shlex.quote(value)}\n" for name, value in self.model_connection.env.items())
         await self._upload_config_text(environment, content=keys, remote_path=KEYS, filename="duckflow.env")
         command = RUN.format(keys=KEYS, home=HOME, endings=ENDINGS, flags=shlex.join(self._flags(instruction)))
@@ -140,7 +141,7 @@ class HarborAgent(BaseInstalledAgent):
 
     @override
     def populate_context_post_run(self, context: AgentContext) -> None:
-        """Fills in the usage from the trajectory, which includes all agents and jobs."""
+        """Fills in the usage from the trajectory, which includes the usage of all agents and jobs."""
         try:
             trajectory = Trajectory.model_validate(json.loads((self.logs_dir / TRAJECTORY).read_text(encoding="utf-8")))
         except (OSError, ValueError) as problem:

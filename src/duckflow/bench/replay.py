@@ -1,28 +1,46 @@
-"""Plays a recorded session again from its record alone: what was decided and done, and what became of the files."""
+"""Plays a recorded session again from its record alone: its decisions, its actions, and its changes of files. Also
+compares the results of actions that were carried out again with the recorded results, and several continuations from
+one step."""
 
 import posixpath
 import re
 import shutil
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
+from difflib import SequenceMatcher
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from duckflow.agent.session import replay
-from duckflow.events.types import ActionFinished, ActionStarted, Event, LoopBegan, SessionOpened, TurnBegan, TurnUndone
+from duckflow.bench.trajectory import mapped
+from duckflow.events.types import (
+    ActionFinished,
+    ActionStarted,
+    Event,
+    LoopBegan,
+    SessionOpened,
+    TurnBegan,
+    TurnEnded,
+    TurnUndone,
+    UsageReported,
+)
+from duckflow.i18n.words import Words, money
 from duckflow.safety.path_names import shown
 from duckflow.safety.undo.ledger import Change, Contents, Database, Fact, UndoLedger, UndoWork, content_id
-from duckflow.state.action import Action, ActionResult
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.action import RUN_AGENT, Action, ActionResult, exit_code
+from duckflow.state.agent import AgentState
+from duckflow.state.checks import state_of
+from duckflow.state.data import LEFT_OUT, REFUSED, WISHED, Phrase, say, shorten
+from duckflow.state.message import Usage
 from duckflow.store.journal import JournalReader
 
 WRITE, EDIT = "file_ops.write_file", "file_ops.edit_file"
 Facts = Mapping[str, Fact | None]
-"""Files by their paths; None for one that does not exist."""
+"""The state of files by their paths; None for a file that does not exist."""
 
 
 class Replayed(NamedTuple):
-    """The end of a replay. Without problems the files are the same, byte by byte."""
+    """The result of a replay. If there are no problems, the files are the same, byte by byte."""
 
     session: str
     turns: int
@@ -42,7 +60,7 @@ class RecordedDeed(NamedTuple):
 
 
 class RecordedPast(NamedTuple):
-    """The deeds of a session and their undoing, in the order of its record."""
+    """The deeds of a session and the undoing of turns, in the order of the record."""
 
     session: str
     turns: int
@@ -78,7 +96,7 @@ def read_past(events: Iterable[tuple[int, Event]]) -> RecordedPast:
 
 def play(journal: Path, undo: Path, into: Path) -> Replayed:
     """Plays a session into an empty folder. A damaged journal raises an error; contradictions in the record are
-    problems."""
+    returned as problems."""
     problems: list[Phrase] = []
     with closing(JournalReader.open(journal)) as record:
         record.check()
@@ -103,7 +121,7 @@ def kept_files(undo: Path, session: str) -> Generator["KeptFiles"]:
 
 
 class KeptFiles:
-    """The files that a session has changed, as they were at any turn, from what `/undo` keeps."""
+    """The files that a session has changed, as they were at any turn, from the copies for `/undo`."""
 
     def __init__(self, database: Database, session: str) -> None:
         self._contents = Contents(database, 0)
@@ -115,7 +133,7 @@ class KeptFiles:
         return {change.path: change.after for change, _ in self._changes if not change.undone}
 
     def before(self, turn: int) -> dict[str, Fact | None]:
-        """Returns the files as the turn found them, including those that only later turns have changed."""
+        """Returns the files as they were before the turn, including those that only later turns have changed."""
         earlier_facts = {
             change.path: change.after for change, author in self._changes if author.turn < turn and not change.undone
         }
@@ -123,9 +141,8 @@ class KeptFiles:
         return earlier_facts | later_facts
 
     def put(self, facts: Facts, into: Path) -> None:
-        """Writes files into a folder: it removes what stands in these places, then makes folders, then files, then
-        links. So no link of the record is there while anything is written, and nothing is written through an older
-        one."""
+        """Writes files into a folder: removes everything in their places, then makes folders, then files, then links.
+        So no link of the record exists while files are written, and none is written through an older link."""
         root = into.resolve()
         facts_inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
         for path in sorted(facts_inside, reverse=True):
@@ -148,7 +165,7 @@ class KeptFiles:
             place.chmod(fact.mode & 0o777 | 0o400)
 
     def differences(self, facts: Facts, into: Path) -> Iterator[Phrase]:
-        """Yields the files of a folder that are not as they should be."""
+        """Yields the files of a folder that differ from the record."""
         for path, fact in facts.items():
             if fact and fact.kind == "file" and not fact.blob:
                 yield say("replay.not_kept", path=shown(path))
@@ -156,8 +173,8 @@ class KeptFiles:
                 yield say("replay.differs", path=shown(path))
 
     def contradictions(self, past: RecordedPast) -> Iterator[Phrase]:
-        """Compares the texts that the record says were written with those that were kept. Only the file that a call
-        names must hold its text: hooks may have changed others along with it."""
+        """Compares the texts that the record says were written with the stored texts. Only the file that a call names
+        must hold the call's text, because hooks may have changed other files along with it."""
         actions = {
             (deed.job or str(deed.turn), path): deed.action
             for deed in past.deeds
@@ -186,7 +203,7 @@ def _kind(fact: Fact | None) -> str:
 
 
 def _remove(place: Path, root: Path, fact: Fact | None) -> None:
-    """Removes whatever stands in a place. A folder that stays one is left as it is."""
+    """Removes the file, link or folder in a place. A folder that is to stay a folder is not removed."""
     if not place.parent.resolve().is_relative_to(root):
         return
     if place.is_symlink() or place.is_file():
@@ -209,12 +226,12 @@ def _is_so(place: Path, fact: Fact | None) -> bool:
 
 def _is_inside(path: str) -> bool:
     """Says whether a recorded path stays in its folder. A record may have been tampered with."""
-    parts = PurePosixPath(path).parts
-    return bool(parts) and not path.startswith("/") and ".." not in parts and "\0" not in path
+    names = PurePosixPath(path).parts
+    return bool(names) and not path.startswith("/") and ".." not in names and "\0" not in path
 
 
 def _written(operation: str, args: dict[str, Any]) -> list[str]:
-    """Returns the texts that a call puts into a file. A model may have put anything into its arguments."""
+    """Returns the texts that a call writes into a file. A model may have put anything into the arguments."""
     if operation == WRITE:
         return [str(args.get("content", ""))]
     edits: Any = args.get("edits")
@@ -226,5 +243,124 @@ def _written(operation: str, args: dict[str, Any]) -> list[str]:
 
 
 def _bare(text: str) -> str:
-    """Removes what encodings, newlines and indentation may change on the way to the file."""
+    """Removes the characters that encodings, newlines and indentation may change on the way to the file."""
     return re.sub(r"\s+|�|^```\w*|```$", "", text)
+
+
+DONE_AGAIN = ("read", "write", "run")
+TIMES = re.compile(r"\b\d+(?:[.,]\d+)?(?: ?(?:ms|s|sec|seconds?)\b)|\b\d\d:\d\d:\d\d\b|0x[0-9a-f]{6,}")
+"""A pattern for durations, times of the day and memory addresses, which differ in every run."""
+SHOWN_LINE = 80
+
+
+def is_done_again(deed: RecordedDeed) -> bool:
+    """Says whether an action of the record is done again. It is not if it was refused, used the network, or only
+    started an agent; the agent's own actions are done again."""
+    if deed.result.for_user.key in (REFUSED, WISHED, LEFT_OUT) or deed.action.operation == RUN_AGENT:
+        return False
+    return deed.result.effect in DONE_AGAIN
+
+
+def moved(action: Action, folder: Path, copy: Path) -> Action:
+    """Returns the action with paths in a copy of the folder."""
+    pattern = re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
+    return action.model_copy(update={"args": mapped(action.args, lambda text: pattern.sub(lambda _: str(copy), text))})
+
+
+def differences(before: ActionResult, after: ActionResult, folder: Path, copy: Path) -> Iterator[Phrase]:
+    """Yields the differences between two results of the same action."""
+    if after.for_user.key == LEFT_OUT:
+        yield say("replay.needs_yes")
+        return
+    codes = [exit_code(result) for result in (before, after)]
+    if codes[0] != codes[1]:
+        yield say("replay.code", before=_told(codes[0]), after=_told(codes[1]))
+    elif before.ok != after.ok:
+        yield say("replay.went_well" if after.ok else "replay.went_wrong")
+    if (files := [", ".join(map(shown, sorted(set(result.changed)))) for result in (before, after)])[0] != files[1]:
+        yield say("replay.changed", before=files[0] or "–", after=files[1] or "–")
+    texts = [TIMES.sub("…", result.for_model.replace(str(copy), str(folder))).split("\n") for result in (before, after)]
+    for tag, first, last, new_first, new_last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+        if tag != "equal":
+            lines = texts[0][first:last], texts[1][new_first:new_last]
+            old, new = (shorten(next(filter(str.strip, part), "–").strip(), SHOWN_LINE) for part in lines)
+            yield say("replay.line", before=old, after=new)
+            return
+
+
+def _told(code: int | None) -> str:
+    return "–" if code is None else str(code)
+
+
+class WayOn(NamedTuple):
+    """The course of a session from a step on: its outcome and its cost."""
+
+    outcome: str
+    checks: str
+    proof: str
+    usage: Usage
+    steps: int
+    files: frozenset[str]
+
+
+def way_on(state: AgentState, events: Iterable[Event]) -> WayOn:
+    """Sums up the events after a step, which belong to one turn. `state` is the state at their end."""
+    outcome, usage, steps, files = "interrupted", Usage(), 0, set[str]()
+    for event in events:
+        match event:
+            case UsageReported():
+                usage = usage.plus(event.usage)
+            case LoopBegan():
+                steps += 1
+            case ActionFinished():
+                files.update(event.result.changed)
+            case TurnEnded():
+                outcome = event.outcome
+            case _:
+                pass
+    proof = state.proof.verdict if state.proof else "none"
+    return WayOn(outcome, state_of(state.check_runs).removesuffix("_before"), proof, usage, steps, frozenset(files))
+
+
+def side_by_side(ways: dict[str, WayOn], words: Words) -> list[list[str]]:
+    """Returns rows of a table with a column for each way on."""
+    columns = ways.values()
+    return [
+        ["", *ways],
+        [words("replay.row.outcome"), *(words(f"replay.outcome.{way.outcome}") for way in columns)],
+        [words("replay.row.checks"), *(words(f"replay.checks.{way.checks}") for way in columns)],
+        [words("replay.row.proof"), *(words(f"replay.proof.{way.proof}") for way in columns)],
+        [words("replay.row.requests"), *(str(way.usage.calls) for way in columns)],
+        [
+            words("replay.row.tokens"),
+            *(f"{way.usage.prompt_tokens} + {way.usage.completion_tokens}" for way in columns),
+        ],
+        [words("replay.row.cost"), *(money(way.usage.cost_usd) for way in columns)],
+        [words("replay.row.files"), *(str(len(way.files)) for way in columns)],
+    ]
+
+
+class Fork(NamedTuple):
+    """The place in a journal right before one of the model's steps, and the number of the turn's last event."""
+
+    number: int
+    turn: int
+    end: int
+
+
+def find_step(events: Iterable[tuple[int, Event]], wanted: int) -> Fork | None:
+    """Returns the place right before a step of the session, counted from 1; None if there are fewer steps."""
+    turn, steps, number_before, last_number = 0, 0, 0, 0
+    for number, event in events:
+        match event:
+            case TurnBegan() if number_before:
+                return Fork(number_before, turn, last_number)
+            case TurnBegan():
+                turn = event.turn
+            case LoopBegan() if not number_before:
+                steps += 1
+                number_before = number - 1 if steps == wanted else 0
+            case _:
+                pass
+        last_number = number
+    return Fork(number_before, turn, last_number) if number_before else None

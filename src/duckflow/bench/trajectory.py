@@ -25,8 +25,8 @@ from duckflow.events.types import (
 )
 from duckflow.events.work import AgentEnded, AgentStarted, JobEnded, JobStarted
 from duckflow.safety.secrets import redacted
+from duckflow.state.data import Phrase
 from duckflow.state.message import Message, Usage
-from duckflow.state.phrase import Phrase
 
 SCHEMA = "ATIF-v1.8"
 NOTES = "The totals hold what sub-agents and background jobs used as well, as /cost counts it."
@@ -36,7 +36,7 @@ Step = dict[str, Any]
 
 @dataclass(slots=True)
 class Track:
-    """The steps of the conversation, or of one agent or job, and what waits for its next step."""
+    """The steps of the conversation, or of one agent or job, and the data for its next step."""
 
     steps: list[Step] = field(default_factory=list[Step])
     usage: Usage = field(default_factory=Usage)
@@ -45,7 +45,7 @@ class Track:
     extra: dict[str, Any] = field(default_factory=dict[str, Any])
     about: dict[str, Any] = field(default_factory=dict[str, Any])
     running: list[str] = field(default_factory=list[str])
-    """Ids of the actions that have begun and not ended."""
+    """Ids of the actions that have begun but not ended."""
 
     def note(self, name: str, value: Any) -> None:
         self.extra.setdefault(name, []).append(value)
@@ -63,7 +63,7 @@ class Track:
         return self.steps[-1]
 
     def metrics(self) -> dict[str, Any]:
-        """Returns what was used since the last step of the model, and in how many requests."""
+        """Returns the usage since the last step of the model, and the number of requests."""
         usage, self.usage = self.usage, Usage()
         if not usage.calls:
             return {}
@@ -72,7 +72,7 @@ class Track:
 
 
 class Trajectories:
-    """Makes trajectories from a session's events, heard in their order."""
+    """Makes trajectories from a session's events, which must come in their order."""
 
     def __init__(self) -> None:
         self._tracks: dict[str, Track] = {"": Track()}
@@ -92,8 +92,10 @@ class Trajectories:
         for track in self._tracks.values():
             total = total.plus(track.total)
         trajectory = self._trajectory(main_track, total) | {"notes": NOTES}
-        parts = [self._trajectory(track, track.total, name) for name, track in self._tracks.items() if track.steps]
-        return trajectory | ({"subagent_trajectories": parts} if parts else {})
+        sub_trajectories = [
+            self._trajectory(track, track.total, name) for name, track in self._tracks.items() if track.steps
+        ]
+        return trajectory | ({"subagent_trajectories": sub_trajectories} if sub_trajectories else {})
 
     def _trajectory(self, track: Track, total: Usage, name: str = "") -> dict[str, Any]:
         if track.usage.calls:
@@ -178,7 +180,7 @@ class Trajectories:
                     (earlier_step for earlier_step in reversed(track.steps) if earlier_step["source"] == "agent"), None
                 )
                 if step is None or message.answers not in _calls(step):
-                    # No step of the model asked for this result: it is material that was brought by itself.
+                    # No step of the model asked for this result: it is material that Duckflow added by itself.
                     track.add("system", message.text, message.at)
                     return
                 results = step.setdefault("observation", {"results": []})["results"]
@@ -253,7 +255,7 @@ def _keys(phrases: Iterable[Phrase]) -> list[str]:
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """Returns arguments with every text in them changed, at any depth."""
+    """Returns arguments with every text in them changed by `change`, at any depth."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -85,8 +85,8 @@ class EditorConversations:
         ]
 
     def _setup(self, setting: Setting) -> "Setup":
-        """Makes a setup with Words of its own, since each session may use another language. Where servers have the same
-        name, the user's win over the editor's."""
+        """Makes a setup with its own `Words`, since each session may use another language. Where servers have the same
+        name, the user's server wins over the editor's."""
         from duckflow.cli.talk import make_setup
 
         if not setting.folder.is_dir():
@@ -129,7 +129,7 @@ class EditorConversations:
 
 
 def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
-    """Reads servers in the form in which editors send them. Kinds of servers that are not known here are left out."""
+    """Reads MCP servers in the form in which editors send them. Unknown kinds of servers are left out."""
     from duckflow.tools.settings import ServerSettings
 
     servers: dict[str, ServerSettings] = {}
@@ -147,7 +147,7 @@ def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
 
 
 def _pairs(entry: Any, name: str) -> dict[str, str]:
-    """Reads the field `name`: a list of objects that have a name and a value."""
+    """Returns the pairs in the field `name` of `entry`: a list of objects that have a name and a value."""
     pairs: Any = entry.get(name)
     pair_list = cast("list[Any]", pairs) if isinstance(pairs, list) else []
     return {_text(pair, "name"): _text(pair, "value") for pair in pair_list if _text(pair, "name")}
@@ -159,7 +159,7 @@ def _text(entry: Any, name: str) -> str:
 
 
 def _load() -> None:
-    """Imports what a conversation needs. It runs in a thread, so that the editor gets answers meanwhile."""
+    """Imports the modules that a conversation needs. It runs in a thread, so that the editor gets answers meanwhile."""
     for name in NEEDED:
         importlib.import_module(name)
     # The loaded modules stay for good, so the garbage collector need not look through them again and again.

@@ -7,20 +7,21 @@ from typing import Any
 from duckflow import __version__
 from duckflow.cli.parser import Options, Parser
 from duckflow.errors import UsageError
-from duckflow.i18n.language import languages
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, languages
 from duckflow.state.mode import OFFERED, Mode
 from duckflow.ui.headless_options import DuckPolicy, OutputFormat
 
 Add = Callable[..., Any]
-"""argparse's `add_argument`."""
+"""The type of argparse's method `add_argument`."""
 STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")
 PATTERNS = ("base_main", "base_main_specialized")
 NEAR = 0.75
+LARGEST = 2.0**53
+"""The largest number that an option takes: neither infinity nor a figure that no column of a database holds."""
 
 
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:
-    """Returns the subcommand, or nothing for a conversation, and the options."""
+    """Returns the subcommand (an empty text for a conversation) and the options."""
     argv = _command_first(argv, words)
     first_word = argv[0] if argv else ""
     if first_word == "mcp" and "--" in argv:
@@ -42,8 +43,8 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
 
 
 def _command_first(argv: list[str], words: Words) -> list[str]:
-    """Turns `--lang ja doctor` into `doctor --lang ja`. Where the subcommand does not know the flags, its name is taken
-    as a message."""
+    """Turns `--lang ja doctor` into `doctor --lang ja`. If the subcommand does not know one of the flags before its
+    name, nothing is moved, and the name counts as part of a message."""
     if not argv or not argv[0].startswith("-") or not any(word in SUBCOMMANDS for word in argv):
         return argv
     valued_flags = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
@@ -59,7 +60,7 @@ def _command_first(argv: list[str], words: Words) -> list[str]:
 
 
 def _nearest(word: str) -> str:
-    """Returns the subcommand that the first word was probably meant to be, or nothing."""
+    """Returns the subcommand that is spelled most like this word; an empty text if none is similar."""
     if not word.isascii() or not word.isalpha():
         return ""
     import difflib
@@ -195,7 +196,7 @@ def _web(add: Add, words: Words) -> None:
 
 
 def _demo(add: Add, words: Words) -> None:
-    """Adds nothing: the subcommand takes only the options that all subcommands take."""
+    """Adds no option: this subcommand takes only the options that all subcommands take."""
 
 
 def _init(add: Add, words: Words) -> None:
@@ -258,13 +259,13 @@ FLEET_FLAGS = {
     "report": "words format output json",
     "export": "words format output",
 }
-"""The flags that each part of `duckflow fleet` uses; others are refused."""
+"""The flags that each part of `duckflow fleet` uses; all other flags are refused."""
 FLEET_COMMON = ("help", "lang", "database", "place", "repositories")
-"""The options that all parts understand: where the database is, and what is on this machine."""
+"""The options that all parts of `duckflow fleet` take: the database, and this machine's name and repositories."""
 
 
 def _fleet_words(part: str) -> str:
-    """Returns the key of the text on what the words after this part of `duckflow fleet` are."""
+    """Returns the key of the help text for the words that the user may type after this part of `duckflow fleet`."""
     only_fleet = part in ("inbox", "clean", "worker", "report")
     return f"cli.fleet_words_{part}" if part in ("run", "answer") else f"cli.fleet_words{'_fleet' * only_fleet}"
 
@@ -352,7 +353,7 @@ def _port(text: str) -> int:
 def _positive(kind: Callable[[str], Any]) -> Callable[[str], Any]:
     def convert(text: str) -> Any:
         value = kind(text)
-        if value <= 0:
+        if not 0 < value <= LARGEST:
             raise argparse.ArgumentTypeError(text)
         return value
 

@@ -1,4 +1,4 @@
-"""`duckflow audit`: who allowed what, what was done, and what came of it."""
+"""`duckflow audit`: lists actions with their results, and who allowed them."""
 
 import json
 from contextlib import closing
@@ -30,7 +30,7 @@ def show_audit(options: Options, words: Words, paths: Paths) -> int:
 
 
 def without_secrets(value: Any) -> Any:
-    """Hides secrets in each text by itself. Hiding them in a whole line could swallow a quote and break the JSON."""
+    """Hides secrets in each text separately. Hiding them in a whole line could swallow a quote and break the JSON."""
     match value:
         case str():
             return redacted(value)

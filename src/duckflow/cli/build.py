@@ -1,4 +1,4 @@
-"""Builds the objects of a conversation. They are built nowhere else."""
+"""Builds the objects of a conversation. No other module builds them."""
 
 import os
 from collections.abc import Awaitable, Callable
@@ -71,11 +71,11 @@ if TYPE_CHECKING:
     from duckflow.work.sub_agents import SubAgents
 
 Connector = Callable[[bool], Awaitable[Connected]]
-"""Finds a model: the one for the conversation, or with True the second one, which gives another opinion."""
+"""A function that finds a model: with False the conversation's own model, with True the model for second opinions."""
 
 
 class BuiltConversation(NamedTuple):
-    """A conversation, the thinker (to be warmed up), and a function that ends everything that was started for it."""
+    """A conversation, its parts, and the function `close`, which ends everything that was started for it."""
 
     conversation: ChatLoop
     thinker: Thinker
@@ -84,14 +84,14 @@ class BuiltConversation(NamedTuple):
     dispatcher: Dispatcher
     reviewers: "Callable[[], SubAgents]"
     outside: "Outside | None" = None
-    """The MCP servers, where any are named."""
+    """The MCP servers, if the settings or the folder name any."""
 
 
 def build_conversation(
     setup: Setup, session: Session, connect: Connector | None = None, pick: "Pick | None" = None
 ) -> BuiltConversation:
-    """Builds a conversation on `session`. Without `connect` it looks for a model itself. `pick` lets the user choose a
-    session from a list."""
+    """Builds a conversation on `session`. Without `connect`, the conversation looks for a model itself. `pick` lets the
+    user choose a session from a list."""
     ground = make_ground(setup, session)
     memory = _memory(setup, session, ground.workspace, lambda: guard.hooks.before_pruning)
 
@@ -145,7 +145,7 @@ def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
 
 
 class ModelSide(NamedTuple):
-    """The connection to the model, and everything that writes requests to it."""
+    """The connection to the model, and the objects that write requests to it."""
 
     connector: Connector
     connection: ModelConnection
@@ -208,7 +208,7 @@ async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tu
 
 
 class Guard(NamedTuple):
-    """The parts that check, run, prove and undo the actions of a Decision."""
+    """The parts that check, run, prove and undo the actions of a Decision (one reply of the model)."""
 
     phases: Phases
     gatekeeper: Gatekeeper
@@ -247,7 +247,7 @@ def _undo(setup: Setup, session: Session, folder: Workspace, kept_in: Path) -> "
 
 
 class Work(NamedTuple):
-    """The work beside the conversation: background jobs, and agents that were given a task."""
+    """The work that goes on beside the conversation: background jobs, and agents with a task of their own."""
 
     jobs: JobRunner
     sub_agents: "Callable[[], SubAgents]"
@@ -285,12 +285,8 @@ def _work(
         parts = SharedAgentParts(guard.dispatcher, toolbox, ask, guard.undo, review)
         return SubAgents(session, agents(), parts, lambda: extensions.found().kinds, settings.agent, locks, allowance)
 
-    make_pacemaker, limits, phases, undo = (
-        partial(Pacemaker, settings.pacemaker),
-        settings.agent,
-        guard.phases,
-        guard.undo,
-    )
+    make_pacemaker = partial(Pacemaker, settings.pacemaker)
+    limits, phases, undo = settings.agent, guard.phases, guard.undo
     jobs = JobRunner(session, ask, guard.dispatcher, model.drafter, phases, undo, make_pacemaker, limits, agents, locks)
     approval = PlanApproval(session, phases, jobs, model.connection, ask, guard.gatekeeper)
     helpers = cache(lambda: sub_agents(pacemaker.allowance))
@@ -321,12 +317,12 @@ def _front(
     settings, ask, connection = setup.settings, ground.questions.ask, model.connection
     turn_pacemaker = TurnPacemaker(session, work.pacemaker, ask, bool(settings.llm.second_model), ground.sandboxes.busy)
     duck_call_answers = DuckCallAnswers(session, guard.phases, lambda: connection.switch(lambda: model.connector(True)))
-    actor, material = Actor(session.emit, ask), BringMaterial(session, toolbox, ground.workspace, model.pictures)
-    hook_policy, plan_answer, code_policy = (
-        Hooked(session, guard.hooks),
-        PlanAnswer(work.approval),
-        ground.code.policy(toolbox),
-    )
+    actor = Actor(session.emit, ask)
+    # The fleet and other programs say what models and checks have written.
+    by_person = not setup.by_client and not setup.folder.is_relative_to(setup.paths.worktrees)
+    material = BringMaterial(session, toolbox, ground.workspace, model.pictures, by_person)
+    hook_policy, plan_answer = Hooked(session, guard.hooks), PlanAnswer(work.approval)
+    code_policy = ground.code.policy(toolbox)
     other_policies, servers, outside = (code_policy, *plugged.policies(session)), tuple[Policy, ...](), None
     # The code for MCP servers is loaded only where one is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():

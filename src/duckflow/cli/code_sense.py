@@ -12,7 +12,7 @@ from duckflow.cli.setup import Setup
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
 from duckflow.safety.workspace import Workspace
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox
 
@@ -61,7 +61,7 @@ class CodeSense:
 
     @cached_property
     def servers(self) -> "LanguageServers | None":
-        """Returns the user's language servers. None is started before it is asked something."""
+        """Returns the user's language servers. A server is started when the first question to it comes."""
         settings, sandboxes = self._setup.settings.lsp.servers, self._sandboxes
         if not settings:
             return None
@@ -79,7 +79,7 @@ class CodeSense:
         return LanguageServers(self._setup.folder, settings, launch)
 
     async def overview(self, wanted: str) -> Phrase | str:
-        """Answers `/map`: shows the folder, or a folder or file in it, at a glance."""
+        """Answers `/map`: returns an overview of the work folder, or of a folder or file in it."""
         from duckflow.code.outline import file_outline, files_outline, folders_outline
         from duckflow.code.store import source_text
         from duckflow.code.syntax import available, language_of, symbols_in
@@ -108,7 +108,7 @@ class CodeSense:
         return say("map.folders", languages=language_text, folders=folders_outline(code_map, path, MAP_ROOM))
 
     def symbols(self, wanted: str, most: int) -> list[str]:
-        """Returns definitions whose name begins like `wanted`, or for `file:name` those of one file. It is called from
+        """Returns definitions whose name begins with `wanted`; `file:name` means those of one file. It is called from
         another thread."""
         from duckflow.code.syntax import available
 

@@ -36,13 +36,13 @@ def _script(shell: str, words: Words) -> str:
 
 
 def _sessions(paths: Paths) -> list[str]:
-    """Lists the sessions, the newest first. Only the names of their files are looked at."""
+    """Lists the sessions, the newest first. Only the names of their files are read."""
     journals = paths.sessions_of(Path.cwd()).glob("*.db")
     return sorted((path.stem for path in journals if ".damaged-" not in path.name), reverse=True)
 
 
 def _models(paths: Paths) -> list[str]:
-    """Lists models without asking any endpoint: local ones, then those of endpoints with a key, then the others."""
+    """Lists models without asking any endpoint: local models, then those of endpoints with a key, then all others."""
     from duckflow.llm.endpoints import KNOWN
     from duckflow.llm.local.weights import Weights
 
@@ -64,7 +64,7 @@ def _settings() -> list[str]:
 
 
 LISTINGS = {"SESSION": "sessions", "MODEL": "models", "SETTING": "settings"}
-"""The argument of `duckflow completion` that lists the values of each kind."""
+"""For each kind of value, the argument of `duckflow completion` that lists the values."""
 BASH_HEAD = """\
 # duckflow in bash. In ~/.bashrc: eval "$(duckflow completion bash)"
 _duckflow() {
@@ -99,7 +99,7 @@ def bash_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -
 
 
 def _bash_case(name: str, flags: Sequence[Flag], commands: str) -> str:
-    """Writes the case for one subcommand: it offers the values of the option before, else options and arguments."""
+    """Writes the case for one subcommand: it offers values for the previous option, else options and arguments."""
     lines = [f'        {name})\n            case "$previous" in\n']
     valued_flags = [flag for flag in flags if flag.names and flag.takes]
     lines += [f"                {'|'.join(flag.names)}) {_bash_values(flag)} ;;\n" for flag in valued_flags]

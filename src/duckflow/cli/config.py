@@ -11,9 +11,8 @@ from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, read_key, write_key
 from duckflow.config.value import explain_unknown_setting, list_setting_names, list_settings, parse_value, show_value
 from duckflow.errors import UsageError
-from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
@@ -53,7 +52,7 @@ def _load(options: Options, words: Words, paths: Paths) -> Loaded:
 
 
 def _list(options: Options, words: Words, paths: Paths) -> int:
-    """Lists the settings. Where a config file cannot be understood, that is reported and the defaults are shown."""
+    """Lists the settings. If a config file cannot be understood, the problem is reported and the defaults are shown."""
     problem = None
     try:
         loaded = _load(options, words, paths)
@@ -103,8 +102,8 @@ def _set(options: Options, words: Words, paths: Paths) -> None:
 
 
 def _unset(options: Options, words: Words, paths: Paths) -> None:
-    """Removes a value from the file, even one that is no setting: Duckflow does not start before such a value is
-    gone."""
+    """Removes a value from the file, even one that is no setting: Duckflow does not start while the file has such a
+    value."""
     key, path = read_key(options.name), _file(options, paths)
     try:
         text = remove_value(read_text(path), key)
@@ -120,7 +119,7 @@ def _file(options: Options, paths: Paths) -> Path:
 
 
 def _require_known(name: str, words: Words) -> Key:
-    """Returns the parts of a name that is a setting, or may be one in a table that the user fills."""
+    """Returns the parts of a setting's name. It also accepts a name in a table in which the user chooses the names."""
     if not name:
         raise UsageError("usage.required", names="SETTING", prog="duckflow config")
     key = read_key(name)
@@ -139,7 +138,7 @@ def _as_json(name: str, value: Any, loaded: Loaded) -> dict[str, Any]:
 
 
 def _hide_secret(name: str, value: Any) -> Any:
-    """Returns the value as JSON and scripts need it, but with secrets hidden."""
+    """Returns the value for JSON output, with secrets hidden."""
     import tomllib
 
     return tomllib.loads(f"value = {show_value(name, value)}")["value"] if isinstance(value, str) else value

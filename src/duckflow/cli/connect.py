@@ -10,7 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Answer, Question
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
-    """Finds the model for this conversation, or for a second opinion. Nothing is sent to it yet. Where there is
-    somebody to ask, a local model that is missing can be downloaded. A client that may answer by itself is not
-    asked."""
+    """Finds the model for this conversation, or with `second` the model for a second opinion. Nothing is sent to the
+    model yet. Where `ask` reaches a person, they may agree to download a missing local model. An editor or other client
+    is not asked, since it may answer by itself."""
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
@@ -38,12 +38,12 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
 
 
 async def decline(question: Question) -> Answer:
-    """Answers a question with its last choice, which declines."""
+    """Answers a question with its last choice, which always declines."""
     return Answer(choice=question.choices[-1].key if question.choices else "")
 
 
 async def _with_fallback(setup: Setup, session: Session, connected: Connected) -> Connected:
-    """Adds the models that the user named as fallbacks, for the time when this one cannot be reached."""
+    """Adds the user's fallback models, which are used while the connected model cannot be reached."""
     settings = setup.settings.llm
     if not settings.fallback:
         return connected
@@ -83,6 +83,6 @@ async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Con
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
-    # It runs in a thread: a model's client is slow to load, and somebody may be typing.
+    # `connect` runs in a thread: a model's client is slow to load, and somebody may be typing.
     provider = await asyncio.to_thread(connect, choice, llm, settings.local, places, os.environ)
     return Connected(provider, choice.why)

@@ -1,4 +1,4 @@
-"""Chooses the session of a conversation: a new one, the last one, a chosen one, or a branch."""
+"""Chooses the session of a conversation: a new session, the last one, a chosen one, or a branch of one."""
 
 import asyncio
 import os
@@ -14,8 +14,7 @@ from duckflow.cli.setup import Setup
 from duckflow.errors import DuckflowError, JournalDamaged, UsageError
 from duckflow.events.types import LanguageChosen, PermissionTaken, SessionOpened
 from duckflow.events.views import NextSession
-from duckflow.i18n.language import language_of
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id, read_headline
@@ -36,15 +35,15 @@ class ChosenSession(NamedTuple):
     opening: tuple[str, ...] = ()
     damage: str = ""
     resume_jobs: bool = False
-    """Jobs that another process has handed over go on at once."""
+    """True if jobs that another process has handed over continue at once."""
 
 
 class NothingChosen(Exception):
-    """The user has looked at the list and chosen nothing."""
+    """The user has left the list of sessions without choosing one."""
 
 
 def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
-    """Opens the session that the command line asks for. A session of another folder goes on in its own folder."""
+    """Opens the session that the command line asks for. For a session of another folder, changes to that folder."""
     sessions = Sessions(setup.paths.sessions_of(setup.folder))
     if options.resume is None and not (options.resume_last or options.fork):
         return new_session(setup)
@@ -60,7 +59,7 @@ def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
 
 
 def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> ChosenSession:
-    """Switches from one conversation to another. Where that cannot be opened, it goes back to the previous one."""
+    """Switches to another conversation. If that conversation cannot be opened, the previous one is opened again."""
     folder = Path.cwd()
     try:
         model, origin = previous.setup.model_flag, previous.setup.model_origin
@@ -80,13 +79,13 @@ def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> Chosen
         journal = Sessions(previous.setup.paths.sessions_of(previous.setup.folder)).path(
             previous.session.state.session_id
         )
-        # Where nothing had been said in the previous session, it is gone.
+        # A previous session in which nothing was said has been removed.
         session_before = resumed_session(journal, here()) if journal.exists() else new_session(here())
         return session_before._replace(opening=(message,))
 
 
 def _in_mode(setup: Setup, mode: str) -> Setup:
-    """Returns the setup with the mode that was chosen before: for the user the same conversation goes on."""
+    """Returns the setup with the mode of the previous session: for the user the same conversation goes on."""
     if mode in ("", Mode.CONTAINED):
         return setup
     safety = setup.settings.safety.model_copy(update={"mode": Mode(mode)})
@@ -94,7 +93,7 @@ def _in_mode(setup: Setup, mode: str) -> Setup:
 
 
 def enter_folder(journal: Path) -> bool:
-    """Changes to the folder of the session. Says whether that is another folder than before."""
+    """Changes to the session's folder. Says whether the current folder has changed."""
     headline = read_headline(journal)
     if not headline or not headline.folder or Path(headline.folder) == Path.cwd():
         return False
@@ -116,7 +115,7 @@ def resumed_session(journal: Path, setup: Setup, language: str = "") -> ChosenSe
 
 
 def forked_session(source: Path, setup: Setup, language: str = "") -> ChosenSession:
-    """Opens a branch of a session; for a damaged one, a branch of the part that could be saved."""
+    """Opens a branch of a session. From a damaged session, the part that could be saved is branched."""
     sessions = Sessions(source.parent)
     try:
         return resumed_session(sessions.fork(source), setup, language)
@@ -133,7 +132,7 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     state, words, salvaged_journal = opened.session.state, setup.words, opened.salvaged
     _believe_in_its_place(opened.session, setup.paths)
     if not state.session_id:
-        # The session's first event is among the lost ones.
+        # The session's first event is among those that were lost.
         session_id, folder = opened.session.path.stem, str(setup.folder)
         opened.session.emit(SessionOpened(session_id=session_id, folder=folder, language=words.language))
     if language and language != state.language:
@@ -151,8 +150,8 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
 
 
 def _believe_in_its_place(session: Session, paths: Paths) -> None:
-    """Believes a journal only about its own folder. A container can write the journals of its worktree, so permissions
-    that stand in one of those are taken back."""
+    """Refuses a journal that lies in the place for another folder's journals. A container can write the journals of its
+    worktree, so permissions in the journal of a worktree are taken back."""
     folder = Path(session.state.folder)
     if session.state.folder and session.path.parent != paths.sessions_of(folder):
         session.close()

@@ -1,4 +1,4 @@
-"""Conversations that other processes hold: `duckflow jobs` lists them, `duckflow attach` joins one."""
+"""Conversations that other processes hold (have open): `duckflow jobs` lists them, `duckflow attach` joins one."""
 
 import asyncio
 import os
@@ -12,9 +12,8 @@ from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import UsageError
 from duckflow.events.ports import InnerConversation
-from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.remote.protocol import SUFFIX
 from duckflow.remote.server import ConversationServer
@@ -42,7 +41,7 @@ def list_jobs(options: Options, words: Words, paths: Paths) -> int:
 
 
 def attach(options: Options, words: Words, paths: Paths) -> int:
-    """Joins the conversation. Where its process has died, its session is opened here instead."""
+    """Joins the conversation. If the process that held it has died, the session is opened in this process instead."""
     if options.host:
         return asyncio.run(host(_talk_options(options, options.session, words), options.host, words, paths))
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -58,7 +57,7 @@ def attach(options: Options, words: Words, paths: Paths) -> int:
 
 
 async def _join(path: Path, words: Words, paths: Paths) -> bool:
-    """Runs this front end to its end. Says whether anybody answered at the socket."""
+    """Runs this front end until the user leaves. Says whether a process answered when it was called at the socket."""
     from duckflow.cli.signals import ended_by_signals
     from duckflow.commands.status import recap
     from duckflow.config.load import load
@@ -73,7 +72,7 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     except OSError:
         return False
     words.language = language_of(remote.state.language)
-    # The conversation goes on in its own process: nothing was cut off, and its open question is asked here.
+    # The conversation goes on in its own process. Nothing was cut off, and its open question is asked here.
     state_before = remote.state.model_copy(update={"turn_open": False, "pending_gate": None})
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
     line = open_line(paths.history, words)
@@ -108,7 +107,7 @@ def _sockets(paths: Paths) -> list[Path]:
 
 
 def _wanted(session: str, paths: Paths) -> Path:
-    """Returns the socket of the latest session that fits. Where several fit, one without a terminal comes first."""
+    """Returns the socket of the latest session whose id begins like this; of several, one without a terminal first."""
     fitting_sockets = [path for path in _sockets(paths) if path.stem.startswith(session)]
     if not fitting_sockets:
         raise UsageError("jobs.not_found", session=session) if session else UsageError("jobs.no_session")
@@ -121,8 +120,8 @@ def _wanted(session: str, paths: Paths) -> Path:
 
 
 async def _look(path: Path) -> RemoteConversation | None:
-    """Looks how the conversation stands. Where its process has died, it returns nothing and removes the socket. The
-    session itself stays, and `duckflow -r` goes on with it."""
+    """Joins a conversation for a moment to read its state. If its process has died, removes the socket and returns
+    None; the session itself stays, and `duckflow -r` continues it."""
     remote = RemoteConversation(path)
     try:
         await remote.attach()
@@ -148,7 +147,7 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
         if what in ("new", "led")
         else wanted_session(options, setup, make_setup_here)
     )
-    # Nobody types a key into a conversation that is led by a program: its answers lie in a database.
+    # A program leads this conversation, and its answers lie in a database. So nobody can type a key here.
     connect = partial(find_model, chosen_session.setup, chosen_session.session, ask=decline) if what == "led" else None
     built, session = build_conversation(chosen_session.setup, chosen_session.session, connect), chosen_session.session
     conversation = built.conversation
@@ -172,13 +171,12 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
             if not has_messages and what != "led":
                 session.discard()
             server.close()
-    # Connections end with the process; by then the session is free for others.
+    # The connections end with the process; by then the session is free for other processes.
     os._exit(0)
 
 
 async def _until_closed() -> None:
-    """Waits until nobody holds the other end of stdin: then the process that started this one is gone, however it
-    ended."""
+    """Waits until stdin is closed. Then the process that started this process is gone, however it ended."""
     closed_event = asyncio.Event()
     asyncio.get_running_loop().add_reader(
         sys.stdin.fileno(), lambda: os.read(sys.stdin.fileno(), 1) or closed_event.set()

@@ -1,4 +1,4 @@
-"""The first run: where there is neither a key nor a model, it explains the ways to one and offers the local model."""
+"""The first run: without a key and a model, it explains the ways to get a model and offers the local one."""
 
 import asyncio
 import os
@@ -10,30 +10,28 @@ from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ModelError, ProviderRefused, ProviderUnreachable
 from duckflow.events.ports import Ask
 from duckflow.events.types import Event, Noticed, Waiting
-from duckflow.llm.discover import ModelChoice
+from duckflow.llm.discover import BY_ITSELF, NO_MODEL, ModelChoice
 from duckflow.llm.endpoints import TYPED, Key
-from duckflow.state.phrase import said, say
+from duckflow.state.data import said, say
 from duckflow.state.question import Answer, Question
 from duckflow.state.question import Choice as Way
 from duckflow.store.paths import Paths
 
 MB = 1_000_000
-NO_MODEL = "model.none_found"
 KEY_WANTED = ("model.key_missing", "model.key_missing_alone", "model.key_refused_typed")
-BY_ITSELF = "model.chosen.embedded"
 OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
-"""The two ways to a model of the user's own, as choices of a question."""
+"""The two ways to use the user's own model, as choices of a question."""
 Search = Callable[[Mapping[str, Key]], Awaitable[ModelChoice]]
-"""Looks for a model, with the keys that the user has typed."""
+"""A function that looks for a model, with the keys that the user has typed so far."""
 
 
 class Stopped(Exception):
-    """The user has stopped waiting for the download. It goes on from this point the next time."""
+    """The user has stopped waiting for the download. The next download continues where this one stopped."""
 
 
 async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
-    """Finds a model, and its weights where it needs some. Weights are downloaded only after a yes, and only while a
-    message waits for the model. Before that, an error explains the ways to one."""
+    """Finds a model, and downloads its weights if they are missing. The user is asked before the download, and only
+    while a message waits for the model. If no message waits, an error explains the ways to get a model."""
     ask_in_turn = _while_turn_lasts(ask, session)
     try:
         choice = await _with_key(search, paths, session, ask_in_turn)
@@ -53,15 +51,15 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     model, is_complete = holding.model, holding.complete
     if is_complete and not runtime_missing():
         return choice
-    by_itself = choice.why.key == BY_ITSELF
+    chosen_automatically = choice.why.key == BY_ITSELF
     way = "no"
     if session.state.turn_open:
-        way = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), by_itself)
+        way = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), chosen_automatically)
     if way in (choice.key for choice in OWN):
         return await _own(way, ask_in_turn, paths, session)
     if way != "fetch":
         raise ProviderUnreachable(
-            NO_MODEL if by_itself else "local.no_weights", name=choice.model, path=str(paths.models)
+            NO_MODEL if chosen_automatically else "local.no_weights", name=choice.model, path=str(paths.models)
         )
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
@@ -73,8 +71,8 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
 
 
 async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
-    """Finds a model, with a key where its endpoint wants one. The user types the key when a message waits for the
-    model."""
+    """Finds a model, with a key where its endpoint wants one. The user is asked for the key only while a message waits
+    for the model."""
     typed_keys: dict[str, Key] = {}
     while True:
         try:
@@ -95,8 +93,7 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
 
 
 async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> ModelChoice:
-    """Returns the choice if its endpoint accepts it, without a key or with the typed one. A typed key is then
-    stored."""
+    """Returns the choice if its endpoint accepts it without a key or with the typed key. A typed key is then stored."""
     if choice.endpoint and choice.key is None:
         from duckflow.llm.discover import CHECK_SECONDS, fetch_models
         from duckflow.llm.failures import key_refused
@@ -128,8 +125,8 @@ def require_weights(name: str, paths: Paths) -> None:
 
 
 def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
-    """Returns an `ask` that takes its question back when the turn is interrupted. The search for a model is not
-    cancelled with the turn, and the next line that is typed must not become an answer."""
+    """Returns an `ask` that takes its question back when the turn is interrupted. The search for a model goes on after
+    the turn, and the next line that the user types must not become an answer to it."""
 
     async def asked(question: Question) -> Answer:
         ask_task = asyncio.ensure_future(ask(question))
@@ -151,10 +148,14 @@ def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
     return asked
 
 
-async def _ask_way(ask: Ask, megabytes: int, runtime: bool, by_itself: bool) -> str:
-    """Asks how the message is to get its model. Where the user has named the local one, only that is offered."""
+async def _ask_way(ask: Ask, megabytes: int, runtime: bool, chosen_automatically: bool) -> str:
+    """Asks how to get a model for the message. If the user has named the local model, only that is offered."""
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
-    ways = (*(OWN if by_itself else ()), Way(key="fetch", label=label), Way(key="no", label=say("first_run.no")))
+    ways = (
+        *(OWN if chosen_automatically else ()),
+        Way(key="fetch", label=label),
+        Way(key="no", label=say("first_run.no")),
+    )
     title, about_phrase = say("first_run.title"), say("first_run.about")
     answer = await ask(Question(kind="choice", title=title, details=(about_phrase,), choices=ways))
     return answer.choice
@@ -175,7 +176,7 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
 
 
 async def _pull(pull: Callable[[Callable[[int, int, str], None]], Path], session: Session) -> Path:
-    """Downloads in a thread that nobody waits for at the end. It stops by itself when the turn is over."""
+    """Downloads in a daemon thread, which does not delay the end of the program. It stops when the turn is over."""
     loop = asyncio.get_running_loop()
     path_future: asyncio.Future[Path] = loop.create_future()
     stop_event = threading.Event()

@@ -1,4 +1,4 @@
-"""`duckflow fleet`: many tasks over many repositories; start them, look at them, answer them, merge them."""
+"""`duckflow fleet`: starts many tasks over many repositories, shows them, answers their questions, and merges them."""
 
 import asyncio
 import contextlib
@@ -40,14 +40,13 @@ from duckflow.cli.fleet_workshop import (
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
-from duckflow.errors import LeaseLost, UsageError
+from duckflow.errors import LeaseLost, UsageError, exit_code_of
 from duckflow.fleet.engine import FleetOrder, Limit, TaskState
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.task_file import ListedTasks, read_lines, read_tasks, settle_bases
 from duckflow.fleet.worktree import repository_in
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import exit_code_of
 from duckflow.safety.git import Git
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
@@ -133,7 +132,7 @@ def _text_of(file: str) -> str:
 
 
 def _read_variable(text: str) -> tuple[str, list[str]]:
-    """Reads `NAME=FILE`: a variable of the matrix with its values, one a line."""
+    """Reads `NAME=FILE`: the name of a variable of the matrix, and a file with its values, one a line."""
     name, _, file = text.partition("=")
     if not name or not file:
         raise UsageError("fleet.matrix", text=text)
@@ -147,8 +146,8 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
-    """Shows once which of the user's variables go to which commands, and asks: the file of tasks may lie in a
-    repository."""
+    """Shows which of the user's variables go to which commands, and asks once whether they may: the file of tasks may
+    lie in a repository."""
     secret_tasks = [task for task in listed.tasks if task.secrets]
     keys = provider_keys(paths, Path.cwd()) if secret_tasks else frozenset[str]()
     if forbidden_names := sorted({name for task in secret_tasks for name in task.secrets} & keys):
@@ -168,8 +167,8 @@ def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, path
 
 
 def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) -> ListedTasks:
-    """Gives each model one spelling of its name, by which limits know it too. Tasks for other machines keep their
-    names, since those may have endpoints that this one does not have."""
+    """Gives each model the one spelling of its name that limits on models use, too. Tasks for other machines keep their
+    spelling, since those machines may have endpoints that this one does not have."""
     from duckflow.llm.discover import Discovery
 
     names = {task.model for task in listed.tasks if task.model}
@@ -214,7 +213,7 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
 
 
 def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) -> None:
-    """Prints which tasks got another name than the one in the list."""
+    """Prints the tasks whose names differ from those in the list."""
     pairs = zip((task.name for task in listed.tasks), (state.task.name for state in states), strict=True)
     renamed_lines = [words("fleet.renamed", name=name, new=new_name) for name, new_name in pairs if new_name != name]
     omitted_lines = (
@@ -225,8 +224,8 @@ def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) 
 
 
 async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: Words) -> bool:
-    """Works until the fleet has ended, and shows how it goes. Says whether it has ended: a signal or a lost lease
-    leaves it where it is."""
+    """Works until the fleet has ended, and shows its progress. Returns False after a signal or a lost lease; the fleet
+    then stays as it is."""
 
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)
@@ -247,16 +246,16 @@ async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: 
 
 
 def _ended_by_signals() -> AbstractContextManager[object]:
-    """Cancels the current task at a signal. Running attempts end with all their processes, and others can go on with
-    them."""
+    """Cancels the current task at a signal. Running attempts end with all their processes, and other workers can go on
+    with them."""
     task = asyncio.current_task()
     assert task
     return ended_by_signals(task.cancel)
 
 
 async def _work(engine: "Engine", fleet: str, words: Words) -> int:
-    """Works until that fleet has ended, or for ever, or until a signal. A worker that was taken for dead starts anew,
-    as another worker."""
+    """Works until the fleet has ended, or until a signal; without a fleet until a signal only. If other workers took
+    this worker for dead, it starts anew as another worker."""
     print_err(words("fleet.worker"))
     try:
         with _ended_by_signals():
@@ -300,7 +299,7 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
 
 
 async def _newest_base(task: FleetTask, options: Options) -> str:
-    """Returns the newest commit of the branch to merge onto, since the old base may conflict with it. Returns nothing
-    where the clone is on another machine."""
+    """Returns the newest commit of the branch to merge onto, since work on the old base may conflict with it. Returns
+    an empty text if the clone is on another machine."""
     folder = repository_in(folder_of(options.repositories), task.repository)
     return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""

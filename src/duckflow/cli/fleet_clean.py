@@ -1,4 +1,4 @@
-"""`duckflow fleet clean`: removes what fleets have left behind, once the user has agreed."""
+"""`duckflow fleet clean`: removes branches, worktrees and rows of fleets, once the user has agreed."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from duckflow.fleet.attempt import Workshop
 from duckflow.fleet.clean import Leftover, RepositoryCleaner
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.worktree import clone_place, repository_in
-from duckflow.state.phrase import said
+from duckflow.state.data import said
 from duckflow.ui.streams import print_out
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FleetClean:
-    """Cleans up after one fleet, or after all that do not run."""
+    """Cleans up after one fleet, or after all fleets that do not run."""
 
     def __init__(self, engine: "Engine", options: Options, workshop: Workshop, clones: Path) -> None:
         self._engine = engine
@@ -41,7 +41,7 @@ class FleetClean:
             self._tell([])
             return 0
         if not self._options.yes:
-            # Somebody may have retried a task while the user was asked; and only what was shown may be removed.
+            # Somebody may have retried a task while the user was asked. Only leftovers that were shown may be removed.
             shown_leftovers, shown_fleets = self._found, self._over
             await self._look(fleet)
             self._found = [candidate for candidate in self._found if candidate in shown_leftovers]
@@ -71,7 +71,7 @@ class FleetClean:
                 self._kept += map(self._words.phrase, leftovers.kept)
 
     def _cleaner(self, task: FleetTask) -> RepositoryCleaner | None:
-        """Returns nothing where the repository is not here (any more), or must not be worked in."""
+        """Returns the cleaner of the task's repository; None if that is on another machine or must not be touched."""
         repository = clone_place(task.remote, self._clones) if task.remote else Path(self._below, task.repository)
         if repository not in self._cleaners:
             self._cleaners[repository] = None
@@ -85,7 +85,7 @@ class FleetClean:
         return self._cleaners[repository]
 
     def _agreed(self) -> bool:
-        """Shows what would be removed, and asks."""
+        """Shows the leftovers and fleets that would be removed, and asks the user."""
         if self._options.yes:
             return True
         if not self._options.json:
@@ -96,8 +96,7 @@ class FleetClean:
         return agreed("fleet.clean.sure", self._words)
 
     async def _remove(self) -> list[str]:
-        """Removes the leftovers and returns a line for each. A branch that somebody has gone on with meanwhile is
-        kept."""
+        """Removes the leftovers and returns a line for each. A branch with somebody else's new work is kept."""
         removed_lines: list[str] = []
         for leftover in self._found:
             cleaner = self._cleaners[leftover.repository]

@@ -1,5 +1,4 @@
-"""`duckflow fleet merge`, `deliver` and `ci`: merges the attempts that were picked, one after the other, and sends them
-on."""
+"""`duckflow fleet merge`, `deliver` and `ci`: merges the picked attempts one after the other, and delivers them."""
 
 import json
 import os
@@ -76,7 +75,7 @@ async def _deliver_one(
         if result.outcome not in ("merged", "already"):
             return Delivered(why=result.why)
         engine.merged(state.fleet, name, result.commit)
-    # Attempts were searched for secrets when they were made. Here everything is searched that was committed since.
+    # Attempts were searched for secrets when they were made. This searches everything that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
     delivery = await deliver(report, way, os.environ.get(CREATOR, ""), workshop.words, secrets)
     if delivery.where:
@@ -85,7 +84,7 @@ async def _deliver_one(
 
 
 async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
-    """Tells how the checks of the pull requests stand. Returns 0 when all have passed."""
+    """Prints the state of the checks of the pull requests. Returns 0 when all of them have passed."""
     words, results = workshop.words, list[dict[str, str]]()
     for state in engine.tasks(fleet):
         if task in ("", state.task.name) and "://" in state.delivered and (report := _picked(engine, state)):
@@ -114,7 +113,7 @@ def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
 
 
 Work = Callable[[], Awaitable[bool]]
-"""Works on the fleet. Says whether that came to its end."""
+"""A function that lets workers work on the fleet. Its result says whether the fleet has come to its end."""
 
 
 class FleetMerge:
@@ -129,7 +128,7 @@ class FleetMerge:
         self.results: list[dict[str, Any]] = []
 
     async def run(self, task: str, work: Work) -> int:
-        """Returns 0 when every task that was ready was merged."""
+        """Merges the named task, or all tasks. Returns 0 when every task that was ready was merged."""
         states = [state for state in self._engine.tasks(self._fleet) if task in ("", state.task.name)]
         open_tasks = [state for state in states if state.state in ("choose", "done")]
         _tell_elsewhere(self._engine, open_tasks, "merge", self._words)
@@ -144,8 +143,8 @@ class FleetMerge:
         return 0 if all_merged and len(self.results) == len(open_tasks) else 1
 
     async def _merge(self, state: TaskState, last: bool) -> bool:
-        """Merges one task. Says whether it is settled: merged, or left to the user. Otherwise it was sent back to be
-        mended."""
+        """Merges one task. Returns True if the task is merged or left to the user; False if its attempt was started
+        again to resolve a conflict."""
         name, words = state.task.name, self._words
         report = self._picked(state)
         if report is None:
@@ -171,8 +170,8 @@ class FleetMerge:
         return True
 
     def _picked(self, state: TaskState) -> AttemptReport | None:
-        """Returns the attempt that was named on the command line, picked before, the best one, or chosen by the
-        user."""
+        """Returns the report of the attempt to merge: the one named on the command line, else the one picked before,
+        else the best attempt or the user's choice."""
         reports = [attempt.report for attempt in self._engine.attempts(self._fleet, state.task.name) if attempt.report]
         fit_reports = {report.order.number: report for report in rank(reports)}
         if number := self._options.attempt:

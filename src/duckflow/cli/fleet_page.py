@@ -1,4 +1,4 @@
-"""The fleets of this machine on the page: their questions, their attempts, and what the user does about them."""
+"""The fleets of this machine on the page: their questions, their attempts, and the user's actions on them."""
 
 import asyncio
 import contextlib
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 SHOWN = 5
 """The number of fleets that the page lists."""
 MOST_LINES = 300
-"""The number of lines that the page gets of a task's log."""
+"""The number of lines of a task's log that the page gets."""
 LONGEST_DIFF, LONGEST_PROMPT = 400_000, 300
 HEADERS = ("diff --git ", "index ", "new file mode ", "deleted file mode ")
-"""Header lines of each file in a diff. The page leaves them out and keeps the name."""
+"""Header lines of each file in a diff that the page leaves out; the file's name stays."""
 PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
 
 
 class PageFleet:
-    """Opens the engine at the first look at which there is a fleet. Long work is done by `duckflow fleet` itself, in a
-    process that outlives the page's server. The output of a merge is shown with the task, or with the fleet."""
+    """Opens the engine when a fleet is first seen. Long work is done by `duckflow fleet` in a process that outlives the
+    page's server. The output of a merge is shown with its task, or with the whole fleet."""
 
     def __init__(self, has_fleet: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
         self._has_fleet = has_fleet
@@ -83,7 +83,7 @@ class PageFleet:
         return fleet
 
     def _begin_work(self, fleet: str) -> None:
-        """Starts a worker in a process of its own, which works until the fleet has ended."""
+        """Starts a worker as a separate process, which works until the fleet has ended."""
         null_stream = subprocess.DEVNULL
         command = [*PROGRAM, "worker", fleet]
         subprocess.Popen(command, stdin=null_stream, stdout=null_stream, stderr=null_stream, start_new_session=True)
@@ -150,7 +150,7 @@ class PageFleet:
         self._begin_work(fleet)
 
     async def _merge(self, fleet: str, task: str) -> None:
-        """Merges, once the merge before it is over."""
+        """Merges the task, or without a task the whole fleet, once the previous merge is over."""
         words, key, output = ([task] if task else []), (fleet, task), ""
         try:
             async with self._merging:
@@ -178,7 +178,7 @@ class PageFleet:
 
 
 async def _ends(command: list[str]) -> str:
-    """Runs the command in a thread and returns its output. The command goes on when nobody waits for it any more."""
+    """Runs the command in a thread and returns its output. The command goes on even if the caller stops waiting."""
     loop = asyncio.get_running_loop()
     output: asyncio.Future[str] = loop.create_future()
 
@@ -192,7 +192,7 @@ async def _ends(command: list[str]) -> str:
 
 
 def _run(command: list[str], text: str = "", folder: Path | None = None) -> tuple[int, str, str]:
-    """Returns the exit code of a command, its output and its errors."""
+    """Runs a command. Returns its exit code, its output and its errors."""
     # The output goes into files, since a pipe would break when the server ends.
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         stdin.write(text.encode())
@@ -243,7 +243,7 @@ def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
 
 
 def _attempt(attempt: "AttemptState") -> dict[str, Any]:
-    """Returns an attempt without its long parts, which are read when somebody looks at it."""
+    """Returns an attempt without its long parts, which are read when the page opens it."""
     fields = attempt.model_dump(mode="json", exclude={"fleet", "task", "worker", "report"})
     if not (report := attempt.report):
         return fields
@@ -254,7 +254,7 @@ def _attempt(attempt: "AttemptState") -> dict[str, Any]:
 
 
 def page_fleet(words: Words, paths: Paths) -> PageFleet | None:
-    """Returns the fleets of this machine, or nothing where the packages for fleets are not installed."""
+    """Returns the fleets of this machine, or None where the packages for fleets are not installed."""
     if not importlib.util.find_spec(PART):
         return None
 

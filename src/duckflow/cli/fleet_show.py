@@ -1,4 +1,4 @@
-"""`duckflow fleet` for looking and answering: fleets, workers, a task and its log, open questions, and reports."""
+"""The parts of `duckflow fleet` that show and answer: fleets, workers, a task and its log, open questions, reports."""
 
 import json
 import sys
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def show_inbox(engine: "Engine", fleet: str, options: Options, words: Words) -> int:
-    """Asks the open questions where there is a person at the terminal; else lists them."""
+    """Asks the open questions if a person sits at the terminal; otherwise lists them."""
     open_questions = engine.inbox(fleet)
     if options.json:
         print_out(json.dumps([_as_json(open_question, words) for open_question in open_questions], ensure_ascii=False))
@@ -62,7 +62,7 @@ def go_through(engine: "Engine", fleet: str, words: Words) -> None:
 
 
 def answer(engine: "Engine", options: Options, words: Words) -> int:
-    """Answers a question by its id: `fleet answer ID WORDS…`, for scripts and for people who saw the question
+    """Answers a question by its id (`fleet answer ID WORDS…`), for scripts and for people who saw the question
     elsewhere."""
     wanted_id, *answer_words = options.words or [""]
     fitting_questions = (
@@ -79,7 +79,7 @@ def answer(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def tell_or_json(options: Options, fields: Mapping[str, Any], text: str) -> None:
-    """Tells what was done: as JSON for scripts, or in a sentence."""
+    """Prints the result of a command: as JSON for scripts, or as a sentence for people."""
     if options.json:
         print_out(json.dumps(fields, ensure_ascii=False))
     else:
@@ -87,7 +87,7 @@ def tell_or_json(options: Options, fields: Mapping[str, Any], text: str) -> None
 
 
 def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
-    """Returns the question as JSON, with its texts as people read them beside the keys."""
+    """Returns the question as JSON: its fields, and its texts as people read them."""
     question = asked.question
     texts = [words.phrase(phrase) for phrase in (question.title, *question.details)]
     choices = {choice.key: words.phrase(choice.label) for choice in question.choices}
@@ -101,7 +101,7 @@ def _who(open_question: Asked, asked: Sequence[Asked], words: Words) -> str:
 
 
 def _same(open_question: Asked, asked: Sequence[Asked]) -> list[Asked]:
-    """Returns the other open questions that an answer for all reaches: the same ones of the same fleet."""
+    """Returns the other open questions that an answer "for all" also answers: equal questions of the same fleet."""
     same_questions = [
         other for other in asked if (other.fleet, other.same) == (open_question.fleet, open_question.same)
     ]
@@ -122,7 +122,7 @@ def require_few(options: Options, most: int) -> None:
 
 
 def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
-    """Returns the fleet (the latest where none is named) and the task, or nothing for all tasks."""
+    """Returns the fleet (the latest where none is named) and the task; an empty task means all tasks."""
     fleets = [fleet.fleet for fleet in engine.fleets()]
     if not fleets:
         raise UsageError("fleet.none")
@@ -142,7 +142,7 @@ def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
 
 
 def wanted_fleet(engine: "Engine", options: Options) -> str:
-    """Returns the fleet that the command line names, or nothing for all fleets."""
+    """Returns the fleet that the command line names; an empty text means all fleets."""
     require_few(options, 1)
     fitting_fleets = [
         state.fleet for state in engine.fleets() if options.words and state.fleet.startswith(options.words[0])
@@ -167,8 +167,7 @@ def show_workers(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def write_report(engine: "Engine", options: Options, words: Words) -> int:
-    """Writes a report: Markdown for people, CSV for tables. A fleet that was cleaned away is found by its whole
-    name."""
+    """Writes a report: Markdown for people, CSV for tables. A fleet that was removed is found by its whole name."""
     require_few(options, 1)
     fleet = (
         options.words[0]
@@ -191,7 +190,7 @@ def _require_format(options: Options, *known: str) -> None:
 
 
 def _write(text: str, options: Options) -> bool:
-    """Writes to a file or to standard output. Says whether it was a file."""
+    """Writes the text to a file or to standard output. Says whether it was written to a file."""
     if not options.output or options.output == "-":
         print_out(text)
         return False
@@ -203,7 +202,7 @@ def _write(text: str, options: Options) -> bool:
 
 
 async def export(engine: "Engine", options: Options, words: Words) -> int:
-    """Writes predictions as SWE-bench wants them, one a line, to a file or to standard output."""
+    """Writes predictions in the format of SWE-bench, one a line, to a file or to standard output."""
     from duckflow.fleet.task_file import predictions
 
     _require_format(options, "swebench")

@@ -1,4 +1,4 @@
-"""The state of a fleet as lines: tasks, attempts and open questions; drawn live while it works."""
+"""The state of a fleet as lines: tasks, attempts and open questions, redrawn while workers work on it."""
 
 import asyncio
 import csv
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 WIDEST_NAME = 64
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
-"""The order in which attempts are shown, by their state, where there is no room for all."""
+"""The order of attempts by their state, for a table that has no room for all of them."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
 UNKNOWN = "–"
 """Stands for a cost or a time that is not known."""
@@ -47,8 +47,8 @@ def fleet_line(fleet: FleetState, words: Words) -> str:
 def table_lines(
     tasks: Sequence[TaskState], attempts: Sequence[AttemptState], words: Words, room: int, columns: int = 5
 ) -> list[str]:
-    """Returns a line for each attempt, and for each task that has none yet. Where not all fit, those at work come
-    first."""
+    """Returns a line for each attempt, and for each task that has no attempt yet. Where not all lines fit, running
+    attempts come first."""
     state_of = {task.task.name: task for task in tasks}
     begun_names = {attempt.task for attempt in attempts}
     rows = [_attempt_row(attempt, state_of.get(attempt.task), words) for attempt in _ordered(attempts, room)]
@@ -93,14 +93,14 @@ def _attempt_row(attempt: AttemptState, task: TaskState | None, words: Words) ->
 
 
 def _time_of(attempt: AttemptState) -> str:
-    """Returns how long it has worked. Time in which it waits for a person or a worker does not count."""
+    """Returns how long the attempt has worked, without the time in which it waited for a person or a worker."""
     if attempt.report and not attempt.live:
         return clock(attempt.report.seconds)
     return clock(time.time() - attempt.taken) if attempt.state == "running" and not attempt.open_questions else UNKNOWN
 
 
 def clock(seconds: float) -> str:
-    minutes, remainder = divmod(int(seconds), 60)
+    minutes, remainder = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{remainder:02}" if minutes >= 60 else f"{minutes}:{remainder:02}"
 
 
@@ -109,14 +109,14 @@ def as_csv(rows: Sequence[TaskFigures]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(REPORTED)
     for row in rows:
-        # A cost that is not known is left out: it is not 0.
+        # A cost that is not known is left out, because it is not 0.
         figures = {"cost_usd": row.cost_usd or "", "seconds": round(row.seconds, 1)}
         writer.writerow([plain(str(figures.get(column, getattr(row, column)))) for column in REPORTED])
     return text.getvalue().rstrip("\n")
 
 
 def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
-    done_count = sum(row.state in ("done", "merged", "choose") for row in rows)
+    done_count = sum(row.state in ("done", "merged") for row in rows)
     cost, tokens = sum(row.cost_usd for row in rows), sum(row.tokens for row in rows)
     head_line = words(
         "fleet.report.head", fleet=fleet, done=done_count, count=len(rows), cost=money(cost) or UNKNOWN, tokens=tokens
@@ -127,7 +127,8 @@ def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
         state = words(f"fleet.state.{row.state}")
         spent_cells = (money(row.cost_usd) or UNKNOWN, row.tokens, f"{row.seconds:.0f}")
         cells = (row.task, row.repository, state, row.attempts, *spent_cells)
-        table.append(_markdown_row((*map(str, cells), row.proof, row.result)))
+        proof = words(f"fleet.proof.{row.proof}") if row.proof else ""
+        table.append(_markdown_row((*map(str, cells), proof, row.result)))
     return "\n".join([head_line, "", *table])
 
 
@@ -137,7 +138,7 @@ def _markdown_row(cells: Iterable[str]) -> str:
 
 
 class FleetWatch:
-    """Draws a fleet while it works. With Enter the user answers the open questions on the spot."""
+    """Redraws a fleet's table while workers work on it. After Enter the user answers the open questions."""
 
     def __init__(self, engine: "Engine", fleet: str, words: Words, answer: Callable[[], Awaitable[None]]) -> None:
         self._engine = engine
@@ -184,7 +185,7 @@ class FleetWatch:
         question_count = len(engine.inbox(self._fleet))
         (state,) = [fleet for fleet in engine.fleets() if fleet.fleet == self._fleet]
         free_rows = self._lines.rows - 3 if self._lines.styled else 1_000_000
-        # Where lines cannot be redrawn, they leave out cost and time: only a new state makes a new line.
+        # Where lines cannot be redrawn, cost and time are left out, so that only a new state makes a new line.
         columns = 5 if self._lines.styled else 3
         lines = table_lines(engine.tasks(self._fleet), engine.attempts(self._fleet), words, free_rows, columns)
         hint = (
@@ -192,4 +193,6 @@ class FleetWatch:
             if question_count
             else []
         )
+        if state.tasks.get("choose") and not state.ended:
+            hint.append(words("fleet.choice_hint", fleet=self._fleet, count=state.tasks["choose"]))
         return question_count, [*([fleet_line(state, words)] if self._lines.styled else []), *lines, *hint]

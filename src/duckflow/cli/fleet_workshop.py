@@ -1,4 +1,4 @@
-"""The things that attempts need of this machine: a Duckflow process, the sandbox, a review, a place for worktrees."""
+"""The things that attempts need from this machine: a Duckflow process, the sandbox, a review, a place for worktrees."""
 
 import asyncio
 import importlib.util
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
 HOOK = "DUCKFLOW_FLEET_HOOK"
-"""Name of the variable with the user's command. A file of tasks cannot name one, since it may lie in a repository."""
+"""Name of the variable with the user's command for events. Files of tasks cannot set it: they may be of a
+repository."""
 FILE = "fleet.db"
 PART = "sqlalchemy"
 
@@ -50,13 +51,13 @@ def folder_of(name: str) -> str:
 
 
 def clones_of(paths: Paths) -> Path:
-    """Returns the folder for clones of repositories that tasks name by address. It lies outside Duckflow's own data,
-    which commands must not see."""
+    """Returns the folder for clones of repositories that tasks name by address. The folder lies outside Duckflow's own
+    data, which commands must not see."""
     return paths.worktrees.with_name(f"{paths.data.name}-clones")
 
 
 def call_hook(words: Words, happening: "Happening") -> None:
-    """Starts the user's own command, and does not wait for it."""
+    """Starts the user's own command for an event, and does not wait for its end."""
     if not (command := os.environ.get(HOOK)):
         return
     fields = happening._asdict() | {"said": words.phrase(happening.said) if happening.said else ""}
@@ -98,13 +99,13 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
 
 
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
-"""Starts the Duckflow that is installed, not one that lies in the folder it works in."""
+"""The command that starts the installed Duckflow, not a package of that name in the current folder."""
 PROGRAM_INSIDE = "duckflow"
 """The name of Duckflow inside an image."""
 KEPT = 4000
-"""The number of characters that are kept of a command's output."""
+"""The number of characters of a command's output that are kept."""
 TOO_LONG = 124
-"""The exit code of a command that was ended, as `timeout` gives it."""
+"""The exit code of a command that took too long, as the program `timeout` returns it."""
 KILLED = 137
 
 
@@ -115,7 +116,7 @@ def make_workshop(words: Words, paths: Paths) -> Workshop:
 
 
 def provider_keys(paths: Paths, repository: Path) -> frozenset[str]:
-    """Returns the names of variables that hold keys of models. No task may give these to a command."""
+    """Returns the names of variables that hold keys of models. No task may pass these variables to a command."""
     endpoints = load(paths.user_config, repository, {}).settings.llm.endpoints
     return frozenset(name for endpoint in catalogue(endpoints, os.environ).values() for name in endpoint.key_names)
 
@@ -134,8 +135,8 @@ def secrets_of(paths: Paths, task: FleetTask) -> dict[str, str]:
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
-    """Refuses a repository that could do harm and that the user does not trust. Git runs the programs that filters and
-    drivers name, outside the sandbox; and a `.git` that leads elsewhere shows what others keep there."""
+    """Refuses a repository that could do harm, unless the user trusts it. Git runs the programs that filters and
+    drivers name, outside the sandbox; and a `.git` that leads elsewhere shows the data of others."""
     git_repository = find_repository(repository)
     if git_repository is None or FolderTrust(repository, Path.home(), paths.trusted).trusted:
         return
@@ -161,7 +162,7 @@ def _container(
     paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str], keys: Iterable[str] = ()
 ) -> Container:
     """Describes the container of an attempt. It sees the worktree, its session, the user's settings and the
-    repository's history, and it cannot change the last two."""
+    repository's history; it cannot change the settings and the history."""
     sessions = paths.sessions_of(folder)
     private_folder(sessions)
     variables = [*marks, *task.secrets, *keys]
@@ -196,7 +197,7 @@ async def _run(
     words: Words, paths: Paths, order: AttemptOrder, folder: Path, command: str, network: bool
 ) -> CheckResult:
     """Runs a command in the sandbox of the repository's own settings, not of those that the attempt may have changed.
-    Where there is no sandbox nobody could be asked, so the command runs only if the user has turned it off."""
+    Without a sandbox the command runs only if the user has turned the sandbox off, as nobody can be asked."""
     from duckflow.programs.run import OverrunError, run
     from duckflow.safety.sandbox.choose import choose
     from duckflow.tools.shell.output import CommandOutput
@@ -218,7 +219,7 @@ async def _run(
                 container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment}
             )
         else:
-            # Secret files are in the worktree only where the task names them, so its commands may read them.
+            # Secret files are in the worktree only where the task names them, so the task's commands may read them.
             confined_launch = sandbox.confine(launch, network, secrets=True)
         code = await run(confined_launch, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:

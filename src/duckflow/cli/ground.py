@@ -20,8 +20,8 @@ from duckflow.state.question import Answer, Question
 
 
 class Ground(NamedTuple):
-    """The surroundings of a conversation: its folder, whether that is trusted, its sandbox, and how the user is
-    asked."""
+    """The surroundings of a conversation: its folder, the trust in that folder, its sandbox, and the way to ask the
+    user."""
 
     workspace: Workspace
     questions: Questions
@@ -45,7 +45,7 @@ def make_ground(setup: Setup, session: Session) -> Ground:
 
 
 def _open_workspace(setup: Setup) -> Workspace:
-    """Opens the work folder without the private places in it. In the mode `contained` it opens the whole machine."""
+    """Opens the work folder without the private places in it. In the mode `contained`, opens the whole machine."""
     paths, shown_paths = setup.paths, setup.settings.sandbox.shown
     try:
         home = Path.home()
@@ -64,7 +64,7 @@ def _open_workspace(setup: Setup) -> Workspace:
 
 
 def _whole_machine(setup: Setup, home: Path) -> Workspace:
-    """Opens the whole machine except Duckflow's own files. It refuses where this is no machine to be thrown away."""
+    """Opens the whole machine except Duckflow's own files. Refuses a machine that does not look disposable."""
     from duckflow.agent.wider_workspace import WiderWorkspace
     from duckflow.safety.contained import keep_environment_to_itself, require_contained
 
@@ -75,8 +75,8 @@ def _whole_machine(setup: Setup, home: Path) -> Workspace:
 
 
 def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:
-    """Returns a function that answers in place of the user in the mode `contained`, where nobody is asked. It gives a
-    Duck Call the chosen answer so often, and then stops the turn."""
+    """Returns a function that answers in place of the user in the mode `contained`. To a Duck Call (the Pacemaker asks
+    how to go on) it gives the configured answer a number of times, and then stops the turn."""
     times_answered: dict[int, int] = {}
 
     def answer(question: Question) -> Answer | None:
@@ -84,7 +84,8 @@ def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answe
         if (state.mode or Mode.CONTAINED) != Mode.CONTAINED:
             return None
         if setup.alone and question.kind == "gate":
-            # This question is about no action, so it comes from `/undo` in a script, which means what it says.
+            # Here a Gate is never about an action of the model. It comes from `/undo` in a script, and the script wants
+            # the undo.
             return Answer(choice="all" if any(option.key == "all" for option in question.choices) else "yes")
         if question.kind != "duck_call":
             return None

@@ -1,4 +1,4 @@
-"""Starts a process that holds a conversation without a terminal."""
+"""Starts a process that holds a conversation (keeps it open) without a terminal."""
 
 import subprocess
 import sys
@@ -12,12 +12,12 @@ from duckflow.remote.protocol import SUFFIX
 
 TRIES, TRY_SECONDS = 300, 0.1
 What = Literal["jobs", "again", "new", "led"]
-"""The task of the process: to go on with a session's jobs; to hold a session; to hold a new session with that name; or
-to hold one only as long as somebody holds the other end of stdin."""
+"""The task of the process: `jobs` continues a session's jobs; `again` holds an old session; `new` holds a new session
+with this name; `led` holds a session only until stdin is closed."""
 
 
 def host_flags(setup: Setup, mode: str) -> list[str]:
-    """Returns flags for the same model, mode and limits as here."""
+    """Returns flags that give the new process the model, mode and limits of this one."""
     limits = setup.settings.agent
     flags = {
         "--model": setup.model_flag,
@@ -36,8 +36,8 @@ def flag_words(flags: Mapping[str, object]) -> list[str]:
 
 
 def start_host(journal: Path, what: What, flags: list[str], folder: Path | None = None) -> bool:
-    """Starts a process that holds a session which nobody else holds. Says whether it does: it can be joined, or it is
-    done already."""
+    """Starts a process that holds a session which no other process holds. Returns True if the session can then be
+    joined, or if the process has already done its work."""
     command = [sys.executable, "-P", "-m", "duckflow", "attach", "--host", what, *flags, journal.stem]
     null_stream = subprocess.DEVNULL
     process = subprocess.Popen(

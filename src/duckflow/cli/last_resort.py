@@ -1,4 +1,4 @@
-"""Prints a short message when nothing else works, not even the imports. It needs only the standard library."""
+"""Prints a short message when nothing else works, not even the imports. This module needs only the standard library."""
 
 import json
 import os
@@ -14,7 +14,7 @@ CATALOGUES = Path(duckflow.__file__).parent / "i18n"
 
 
 def report_crash(problem: BaseException) -> int:
-    """Says that it broke, and where the details are."""
+    """Prints that the program has crashed, and where the details are."""
     from duckflow.installation import InstallCommands
 
     _say("internal.broken", problem=type(problem).__name__, log=write_traceback(problem), install=InstallCommands())
@@ -27,7 +27,7 @@ def report_lost_output() -> int:
 
 
 def write_traceback(problem: BaseException) -> str:
-    """Writes the traceback into a new file, for when there is no log. Returns its path, or a dash where even that
+    """Writes the traceback into a new file when there is no log. Returns the file's path, or a dash if writing
     fails."""
     import tempfile
 

@@ -1,4 +1,4 @@
-"""The `duckflow` command. Nothing heavy is imported before it is known to be needed."""
+"""The `duckflow` command. Slow modules are imported only when they are needed."""
 
 import atexit
 import gc
@@ -16,11 +16,11 @@ def main() -> None:
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
-        from duckflow.outcome import exit_code_of
+        from duckflow.errors import exit_code_of
 
         code = exit_code_of("interrupted")
     except BrokenPipeError:
-        # The program that read our output has gone, and has what it wanted.
+        # The program that read our output has gone, so it already has what it wanted.
         code = 0
     except Exception as problem:
         from duckflow.cli.last_resort import report_crash
@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """Ends the process without taking apart everything that was loaded. It is registered first, so it runs last: by now
-    all threads have ended, and everybody else who had something to do at the end has done it."""
+    """Ends the process at once, without freeing all loaded modules one by one. This function is registered first, so it
+    runs last: by now all threads have ended, and all other exit handlers have run."""
     if codes and flush_streams():
         os._exit(codes[0])
 
@@ -60,7 +60,7 @@ def _leave_folder() -> None:
     try:
         keep_modules_out(".")
     except OSError:
-        # The folder is gone; that is reported later.
+        # The folder is gone, which is reported later.
         return
 
 
@@ -80,7 +80,7 @@ MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 
 def open_streams() -> None:
-    """Points closed streams to the null device. Else the next file to be opened would take their place."""
+    """Points closed streams to the null device. Otherwise the next opened file would take a closed stream's number."""
     for handle, (name, mode) in enumerate(MODES.items()):
         try:
             os.fstat(handle)
@@ -91,7 +91,7 @@ def open_streams() -> None:
 
 
 def flush_streams() -> bool:
-    """Says whether all output has arrived. Output that cannot arrive any more is dropped without a complaint."""
+    """Flushes the output and says whether all of it was written. Output to a closed pipe is silently dropped."""
     is_complete = True
     for stream in (sys.stdout, sys.stderr):
         try:

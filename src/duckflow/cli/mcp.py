@@ -11,9 +11,8 @@ from duckflow.config.edit import read_text, remove_table, set_value, write_text
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
-from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths
 from duckflow.tools.outside.project_file import FILE, read_project_servers
 from duckflow.tools.settings import ServerSettings, describe_entry
@@ -49,7 +48,7 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _add(options: Options, words: Words, paths: Paths) -> int:
-    """Adds a server to the user's own settings: a project must not have programs started."""
+    """Adds a server to the user's own settings. A project's settings are left alone: they must not start programs."""
     name, command = _required(options.name), list(options.command)
     if not NAME.fullmatch(name):
         raise UsageError("mcp.bad_name", name=name)
@@ -108,8 +107,7 @@ def _project_servers(words: Words) -> Mapping[str, ServerSettings]:
 
 
 async def _test(options: Options, settings: Settings, words: Words, paths: Paths) -> int:
-    """Starts one server, or all of the user's own, and prints what they offer. The exit code is 1 when one cannot be
-    used."""
+    """Starts one server, or all of the user's own, and prints their tools. The exit code is 1 if one cannot be used."""
     from duckflow.cli.outside import make_servers
 
     names = [options.name] if options.name else list(settings.mcp.servers)
@@ -136,14 +134,14 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
 
 
 async def _nobody(question: Any) -> Any:
-    """Declines every question of a server: a test does not answer them."""
+    """Declines every question of a server, because nobody answers questions during a test."""
     from duckflow.state.question import Answer
 
     return Answer(choice="no")
 
 
 def _entry(name: str, settings: Settings) -> ServerSettings:
-    """Returns the settings of a server: the user's own, or one that the folder names."""
+    """Returns the settings of a server, from the user's settings or from the folder's file."""
     known_servers: dict[str, ServerSettings] = {**read_project_servers(Path.cwd()), **settings.mcp.servers}
     if name not in known_servers:
         raise UsageError("mcp.unknown", name=name, known=", ".join(known_servers) or "–")

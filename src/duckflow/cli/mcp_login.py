@@ -20,7 +20,7 @@ from duckflow.ui.streams import print_out
 
 
 async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, scope: str = "") -> int:
-    """Logs in to a server. `scope` names the rights to ask for, in place of those that the server names."""
+    """Logs in to a server. `scope` names the rights to ask for, in place of those that the server itself names."""
     if not entry.url:
         raise UsageError("mcp.no_address", name=name)
     url = filled_in(entry.url, os.environ)
@@ -56,7 +56,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
 
 
 async def _challenge(name: str, url: str) -> str:
-    """Returns what the server says to somebody who is not logged in, or nothing where it lets them in."""
+    """Returns the server's challenge to somebody who is not logged in, or an empty text where it needs no login."""
     client = Client(Path.cwd(), _no_answer, lambda kind: None, lambda why: None)
     client.over_http(url, _no_headers)
     try:
@@ -80,7 +80,7 @@ async def _no_answer(params: dict[str, Any]) -> dict[str, Any]:
 
 
 def _listen_for_pasted(landing: Landing) -> Callable[[], None]:
-    """Takes the address at which the browser ends from a pasted line: over SSH the browser cannot reach this
+    """Reads the address at which the browser ends from a pasted line: over SSH the browser cannot reach this
     machine."""
     loop = asyncio.get_running_loop()
     try:

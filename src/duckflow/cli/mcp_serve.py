@@ -1,4 +1,4 @@
-"""`duckflow mcp serve`: holds conversations for other agents, over the streams with which they started it."""
+"""`duckflow mcp serve`: holds conversations for the agent that has started this process, over stdin and stdout."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 class ServeBounds(NamedTuple):
-    """The folders in which a caller may have conversations held: these and all below, but never at home or above it."""
+    """The folders in which a caller may have conversations: these and all below, but not the home or a folder above."""
 
     folders: tuple[Path, ...]
 
@@ -47,7 +47,7 @@ def _home() -> Path:
 
 
 def serve(words: Words, paths: Paths, named: Sequence[str] = ()) -> int:
-    """Holds conversations in the named folders and below; without any, in the folder in which it was started."""
+    """Holds conversations in the named folders and below; if no folder is named, in the current folder and below."""
     bounds = ServeBounds.of(named)
     # Everything else that is printed goes to stderr: stdout carries messages only.
     messages = os.dup(STDOUT)
@@ -92,7 +92,7 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
     chosen_session = resumed_session(journal, setup) if journal else new_session(setup)
     session = chosen_session.session
     if chosen_session.damage:
-        # The client hears of it first; its next call goes on with what was saved.
+        # The client hears of the end first; its next call continues the saved session.
         session.close()
         raise JournalDamaged("talk.said", text=chosen_session.damage)
     built = build_conversation(setup, session)

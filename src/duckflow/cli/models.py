@@ -1,4 +1,4 @@
-"""`duckflow models`: fetches, lists and removes the local models, and lists what is known of others."""
+"""`duckflow models`: fetches, lists and removes the local models, and lists the models of endpoints."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from duckflow.llm.local.machine import ThisMachine, fitting_context, needed, rec
 from duckflow.llm.local.runtime import runtime_missing
 from duckflow.llm.local.weights import Holding, Weights
 from duckflow.llm.settings import DEFAULT_MODEL
-from duckflow.state.phrase import said
+from duckflow.state.data import said
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
@@ -40,8 +40,8 @@ def run_models(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, Endpoint]) -> None:
-    """Prints the local models, and those of endpoints that have their key in the environment or need none; or the
-    models of one endpoint."""
+    """Prints the local models, and the models of endpoints that have their key in the environment or need none. With a
+    name, prints only the models of that endpoint."""
     if name and name not in endpoints:
         raise UsageError("models.no_endpoint", name=name, known=", ".join(endpoints))
     if not name:
@@ -58,15 +58,15 @@ def _list(weights: Weights, name: str, words: Words, endpoints: Mapping[str, End
         except ModelError as problem:
             if name:
                 raise
-            # Nobody expects every server to run that could run on this machine.
+            # Many kinds of servers could run on this machine, and most do not, so a missing one is not reported.
             lines += [] if endpoint in KNOWN else [plain(words.phrase(said(problem)))]
     for line in lines or [words("models.more_endpoints")]:
         print_out(line)
 
 
 def _lines_of(endpoint: Endpoint, words: Words) -> list[str]:
-    """Returns a line for each model: from the catalogue for a provider at its usual address, else as the server
-    tells."""
+    """Returns a line for each model. For a provider at its usual address they come from the catalogue, otherwise from
+    the server's list."""
     windows = dict.fromkeys(models_of(endpoint.name), 0) if endpoint in KNOWN else {}
     if not windows:
         served_models = asyncio.run(fetch_models(endpoint, find_key(endpoint, os.environ), LISTING_SECONDS))
@@ -124,7 +124,7 @@ def _gb(count: int) -> str:
 
 
 class _Bar:
-    """A progress bar on stderr; a line now and then where there is no terminal."""
+    """A progress bar on stderr. Without a terminal, it prints a line at every tenth of the download."""
 
     def __init__(self, words: Words) -> None:
         self._words = words

@@ -1,4 +1,4 @@
-"""The MCP servers of a conversation. Nothing of this is loaded where there are none."""
+"""The MCP servers of a conversation. Without such servers this module is not loaded."""
 
 import asyncio
 import importlib
@@ -20,8 +20,8 @@ from duckflow.memory.tokens import count
 from duckflow.safety.brought.launch import FOLDER_NAMES
 from duckflow.safety.environment import looks_secret
 from duckflow.safety.path_names import shown
+from duckflow.state.data import Phrase, say
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import Phrase, say
 from duckflow.state.profile import ANY_MODEL
 from duckflow.store.paths import Paths
 from duckflow.tools.settings import McpSettings, ServerSettings
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 class Outside:
-    """Starts the user's own servers with the chat, and the folder's once it is trusted and the user has agreed to
-    them."""
+    """Starts the user's own MCP servers with the chat. Starts the folder's servers once the folder is trusted and the
+    user has agreed to them."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class Outside:
         self._loading = self._loading or asyncio.create_task(self._start_own())
 
     async def ready(self) -> None:
-        """Gives servers that nobody has started yet time for a first answer, before a command asks about them."""
+        """Gives servers that are not started yet time for a first answer, before a command asks about them."""
         if not self._loading:
             await (await self._started()).first_answers()
 
     async def offer(self, toolbox: Toolbox) -> None:
-        """Offers the servers' tools to jobs that go on before any turn of this process has begun."""
+        """Offers the servers' tools to jobs that continue before the first turn of this process."""
         servers = await self._started()
         await servers.first_answers()
         servers.offer(toolbox, ANY_MODEL.window)
@@ -88,12 +88,12 @@ class Outside:
             await self.servers.aclose()
 
     async def _start_own(self) -> None:
-        # It runs in a thread: the HTTP client is slow to load, and somebody may be typing.
+        # The import runs in a thread: the HTTP client is slow to load, and somebody may be typing.
         await asyncio.to_thread(importlib.import_module, "duckflow.tools.outside.servers")
         self.servers.start(self._setup.settings.mcp.servers)
 
     async def _started(self) -> "OutsideServers":
-        """Starts the servers when a turn begins. By then the user has been asked about the folder."""
+        """Starts the servers when a turn begins, and returns them. By then the user has been asked about the folder."""
         self.start_own()
         if self._loading:
             await self._loading
@@ -102,7 +102,7 @@ class Outside:
             self._looked = True
             await self._start_theirs()
         elif was_planned != self._planned:
-            # The folder's servers were started with other rights to it.
+            # The mode has changed to or from `plan`, so the folder's servers run with the wrong rights to the folder.
             await self.servers.restart_brought()
         return self.servers
 
@@ -131,7 +131,7 @@ class Outside:
         self.servers.start({name: entries[name] for name in agreed_programs}, brought_servers)
 
     async def _ask_about(self, entries: Mapping[str, ServerSettings], programs: "Mapping[str, BroughtProgram]") -> None:
-        """Asks about entries of the file that are new or have changed, and shows them whole."""
+        """Asks about servers in the folder's file that are new or have changed, and shows their whole entries."""
         from duckflow.tools.outside.project_file import variables_of
 
         known_agreements = self._programs.agreements.all()
@@ -173,7 +173,7 @@ class Outside:
 
 
 def _describe_variables(names: Sequence[str]) -> list[Phrase]:
-    """Says which of the user's variables a server would get, and which it asks for and does not get."""
+    """Says which of the user's variables a server would get, and which of its wanted variables it does not get."""
     from duckflow.tools.outside.project_file import PROVIDER_KEYS, variables_for
 
     passed_names = [name for name in names if name in variables_for(Path(), os.environ) and name not in FOLDER_NAMES]

@@ -1,4 +1,4 @@
-"""`duckflow --web`: shows the chat of this terminal in a browser, too. The page's server is a process of its own that
+"""`duckflow --web`: shows the chat of this terminal in a browser, too. The page's server is a separate process that
 joins the chat over its socket, so that no page can slow down typing. It ends with this process, however that ends."""
 
 import asyncio
@@ -15,17 +15,17 @@ START_SECONDS = 20.0
 
 
 class PageBeside:
-    """Starts the page's server when the first session can be joined. The page shows only sessions that this terminal
-    has held."""
+    """Starts the page's server when the first session can be joined. The page shows this terminal's sessions only."""
 
     def __init__(self, language: str) -> None:
-        """Takes the language that the user has named; without one the page uses the language of its browser."""
+        """`language` is the language that the user has named; if it is empty, the page uses the browser's language."""
         require_parts()
         self._language = language
         self._process: asyncio.subprocess.Process | None = None
 
     async def show(self, session_id: str) -> str:
-        """Shows a session on the page. Returns the address the first time, or nothing when the page does not start."""
+        """Shows a session on the page. Returns the page's address the first time if the page starts, else an empty
+        text."""
         is_first = self._process is None
         if is_first:
             pipe = asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""The models on the page: which there are, whether they answer, and how the user adds a key or an address."""
+"""The models on the page: lists them, tries whether they answer, and adds a key or an address."""
 
 import asyncio
 import os
@@ -25,21 +25,21 @@ from duckflow.llm.endpoints import (
     usable_key,
 )
 from duckflow.llm.facts import facts_of, models_of
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.store.paths import Paths
 
 LISTING_SECONDS, LOOK_SECONDS = 15.0, 1.5
 
 
 class PageModels:
-    """The models that the user's own settings and keys lead to. A typed key is tried before it is stored in the
-    keyring, and it is never given out again."""
+    """The models that the user can reach by their settings and keys. A typed key is tried before it is stored in the
+    keyring, and it is never returned."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
-        """Lists the models whose endpoint has a key or needs none, with what is known of them."""
+        """Lists the models whose endpoint has a key or needs none, with their known facts."""
         endpoints, own_names = await asyncio.to_thread(self._endpoints)
         usual_names = [name for name in KEYED if endpoints[name] in KNOWN]
         keys = await asyncio.to_thread(lambda: {name: find_key(endpoints[name], os.environ) for name in usual_names})
@@ -55,7 +55,7 @@ class PageModels:
         return rows
 
     async def endpoints(self) -> Sequence[Mapping[str, Any]]:
-        """Lists the providers and the user's own servers, each with where its key comes from, if it has one."""
+        """Lists the providers and the user's own servers, each with the place its key comes from, if it has a key."""
         endpoints, own_names = await asyncio.to_thread(self._endpoints)
         return await asyncio.to_thread(
             lambda: [_shown(endpoints[name]) for name in dict.fromkeys((*KEYED, *own_names))]
@@ -75,7 +75,7 @@ class PageModels:
         return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answer_note, *notes)]}
 
     async def check(self, name: str) -> Mapping[str, Any]:
-        """Asks the model for one word. A DuckflowError says why none came."""
+        """Asks the model for one word. A DuckflowError says why no answer came."""
         settings = await asyncio.to_thread(self._settings)
         choice = await discover(name, settings.llm, os.environ)
         seconds = await try_out(choice, settings, self._paths)
@@ -115,7 +115,7 @@ def _row(endpoint: str, model: str = "", window: int = 0) -> dict[str, Any]:
 
 
 def _shown(endpoint: Endpoint) -> dict[str, Any]:
-    """Describes an endpoint. It says where the key comes from, but never the key."""
+    """Describes an endpoint. The description says where the key comes from, but does not contain the key."""
     key = find_key(endpoint, os.environ)
     return {
         "name": endpoint.name,

@@ -1,4 +1,4 @@
-"""The parser of the command line: the arguments it takes, and how its help looks."""
+"""The parser of the command line: reads its arguments, and writes its help."""
 
 import argparse
 import re
@@ -12,7 +12,7 @@ from duckflow.ui.streams import print_out
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Splits a text into lines of at most so many columns."""
+    """Splits a text into lines of at most `width` columns."""
     from duckflow.i18n.width import line_ends
 
     text = " ".join(text.split())
@@ -62,10 +62,10 @@ class Flag(NamedTuple):
     """One option or argument, as a shell's completion needs it."""
 
     names: tuple[str, ...]
-    """The option's names, such as `-m` and `--model`; empty for an argument that is known by its place."""
+    """The option's names, such as `-m` and `--model`; empty for a positional argument."""
     help: str
     takes: str
-    """The kind of its value, such as `MODEL`; empty where it takes none."""
+    """The kind of the option's value, such as `MODEL`; empty for an option without a value."""
     choices: tuple[str, ...] = ()
 
 
@@ -86,7 +86,8 @@ class Parser(argparse.ArgumentParser):
         """Returns the options, or raises a UsageError that says what was probably meant."""
         options, strange_words = self.parse_known_args(argv)
         if strange_words:
-            # This also accepts words after flags, but it is slower and cannot say how the command is used.
+            # This method also accepts words after flags, but it is slower and its errors cannot say how the command is
+            # used.
             options, strange_words = self.parse_known_intermixed_args(argv)
         if not strange_words:
             self._require_own(options)
@@ -103,8 +104,8 @@ class Parser(argparse.ArgumentParser):
         raise UsageError("usage.unknown_option", option=name, prog=self.prog)
 
     def narrow(self, part: str, names: Container[str], **helps: str) -> None:
-        """Makes this the parser of one part of a command: it refuses all other options, and its help leaves them out.
-        `helps` holds other help texts."""
+        """Makes this the parser of one part of a command: options other than `names` are refused, and left out of its
+        help. `helps` holds help texts that differ for this part."""
         self.prog = f"{self.prog} {part}"
         for action in self._actions:
             action.help = helps.get(action.dest, action.help) if action.dest in names else argparse.SUPPRESS
@@ -119,7 +120,7 @@ class Parser(argparse.ArgumentParser):
         return [_as_flag(action) for action in self._actions]
 
     def print_help(self, file: Any = None) -> None:
-        """Prints the help. Unlike argparse, it does not hide that nothing could be written."""
+        """Prints the help. Unlike argparse, it raises an error if nothing could be written."""
         print_out(self.format_help().rstrip("\n"))
 
     def error(self, message: str) -> NoReturn:

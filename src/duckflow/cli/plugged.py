@@ -1,4 +1,4 @@
-"""The parts that plugins add to a conversation. A plugin that fails is reported and left out; nothing else suffers."""
+"""The parts that plugins add to a conversation. A plugin that fails is reported and left out; all else goes on."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ from duckflow.events.ports import Emit
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
 from duckflow.plugins import COMMANDS, GROUPS, POLICIES, TOOLS, Plugin, installed, switch_off, wanted
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.store.paths import Paths
 from duckflow.tools.tool import AnyTool, Tool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
@@ -49,7 +49,7 @@ class Plugged:
         return self._commands
 
     async def look(self) -> None:
-        """Looks for nothing new: only plugins that were installed when the conversation began count."""
+        """Does nothing, because only plugins that were installed when the conversation began count."""
 
     @cached_property
     def _commands(self) -> "Group":
@@ -63,7 +63,7 @@ class Plugged:
         return [*isolated_policies, TellFailures(self._untold, self._emit)] if isolated_policies or self._untold else []
 
     def _made(self, group: str, kind: type[Any], *arguments: Any) -> Iterator[tuple[Plugin, Any]]:
-        """Yields the objects that each plugin of the group makes, one or several."""
+        """Yields the objects that the plugins of a group make; each plugin may make several."""
         for plugin in wanted(group, self._cache):
             try:
                 loaded_object = plugin.load()
@@ -84,7 +84,7 @@ class Plugged:
 
 
 class IsolatedPolicy(Policy):
-    """Passes each call on to a policy of a plugin, until that fails for the first time."""
+    """Passes each call on to a plugin's policy, until that policy fails for the first time."""
 
     def __init__(self, policy: Policy, report: Callable[[Plugin, Exception], None], plugin: Plugin) -> None:
         self._policy = policy
@@ -116,7 +116,7 @@ class IsolatedPolicy(Policy):
 
 
 class TellFailures(Policy):
-    """Tells what failed while the conversation was built, when nobody listened yet."""
+    """Shows the failures of plugins. They may happen while the conversation is built, before anybody listens."""
 
     def __init__(self, untold: list[Noticed], emit: Emit) -> None:
         self._untold = untold
@@ -136,7 +136,7 @@ class TellFailures(Policy):
 
 
 def run_plugins(options: Options, words: Words, paths: Paths) -> int:
-    """Carries out `duckflow plugins`: lists each plugin, what it adds, its package, and whether it can be loaded."""
+    """Carries out `duckflow plugins`: lists each plugin, its part and package, and whether it can be loaded."""
     from duckflow.config.load import load
 
     switch_off(load(paths.user_config, Path.cwd(), {}).settings.plugins.off)

@@ -1,4 +1,4 @@
-"""`duckflow prompt`: prints what would be sent for a message. A real first loop runs, but its request goes nowhere."""
+"""`duckflow prompt`: prints the request for a message. A real first loop runs, but its request is not sent."""
 
 import asyncio
 import json
@@ -18,21 +18,20 @@ from duckflow.commands.command import layer_lines
 from duckflow.config.load import load
 from duckflow.errors import DuckflowError, ModelError
 from duckflow.events.types import DecisionMade, PhaseMoved
-from duckflow.i18n.language import language_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, language_of
 from duckflow.llm.facts import DEFAULT_WINDOW
 from duckflow.llm.provider import Chunk, Request, WithoutTools
 from duckflow.state.action import Decision, TaskProfile
+from duckflow.state.data import say
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_err, print_out
 
 
 @dataclass
 class RequestCatcher(WithoutTools):
-    """A model that keeps the request it gets and says nothing."""
+    """A model that keeps the request and gives an empty reply."""
 
     model: str = ""
     window: int = DEFAULT_WINDOW
@@ -56,14 +55,14 @@ def show_prompt(options: Options, words: Words, paths: Paths) -> int:
     settings = load(paths.user_config, folder, flags).settings
     words.language = language_of(settings.language)
     message = options.message or words("prompt.message")
-    # It shows what `duckflow -p` would send.
+    # The setup is that of `duckflow -p`, so the same request is shown.
     setup = Setup(settings, paths, folder, words, options.model or "", alone=True)
     return asyncio.run(_show(options, setup, message))
 
 
 async def _show(options: Options, setup: Setup, message: str) -> int:
     with tempfile.TemporaryDirectory() as folder:
-        # The files of this conversation are kept in this folder, and gone afterwards.
+        # The files of this conversation are stored in this temporary folder, which is removed afterwards.
         copied_setup = setup._replace(paths=setup.paths._replace(data=Path(folder)))
         _copy_facts(facts_of(setup), facts_of(copied_setup))
         session = begin(Path(folder) / "s.db", "preview", setup.folder, setup.words.language)
@@ -99,7 +98,7 @@ def _copy_facts(source: Path, target: Path) -> None:
 
 
 async def _make_catcher(setup: Setup, session: Session) -> RequestCatcher:
-    """Makes a catcher with the name and the window of the model that would be used; without one, of any model."""
+    """Makes a catcher with the name and window of the model that would be used, or of any model if there is none."""
     try:
         provider = (await find_model(setup, session, second=False)).provider
     except DuckflowError:

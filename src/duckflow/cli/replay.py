@@ -11,8 +11,21 @@ from typing import Any, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.session import begin, reopen, replay
-from duckflow.bench.again import Fork, WayOn, differences, find_step, is_done_again, moved, side_by_side, way_on
-from duckflow.bench.replay import RecordedDeed, RecordedPast, kept_files, play, read_past
+from duckflow.bench.replay import (
+    Fork,
+    RecordedDeed,
+    RecordedPast,
+    WayOn,
+    differences,
+    find_step,
+    is_done_again,
+    kept_files,
+    moved,
+    play,
+    read_past,
+    side_by_side,
+    way_on,
+)
 from duckflow.cli.build import build_conversation
 from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup, folder_trust
@@ -27,10 +40,9 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.state.action import Decision, TaskProfile
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
-from duckflow.state.data import shorten
+from duckflow.state.data import Phrase, shorten
 from duckflow.state.mode import Mode
 from duckflow.state.phase import Phase
-from duckflow.state.phrase import Phrase
 from duckflow.state.question import NOBODY, Answer, Question
 from duckflow.store.journal import Journal, JournalReader
 from duckflow.store.paths import Paths
@@ -76,7 +88,7 @@ def _tell(problems: Sequence[Phrase], words: Words) -> None:
 
 
 class Again(NamedTuple):
-    """A session that is done again in a copy of its folder, with a journal of its own."""
+    """A recorded session that is played again in a copy of its folder, with a separate journal."""
 
     entry: SessionEntry
     past: RecordedPast
@@ -86,8 +98,8 @@ class Again(NamedTuple):
 
 
 def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, turn: int, into: Path) -> Again:
-    """Copies the folder as it was before a turn of the session: as it is today, but without what the session has
-    changed since. Secret files are empty in the copy, as commands always see them."""
+    """Copies the folder as it was before a turn of the session: the present folder, without the session's changes since
+    that turn. Secret files are empty in the copy, as commands always see them."""
     with closing(JournalReader.open(entry.path)) as journal:
         journal.check()
         recorded_past = read_past(journal.events())
@@ -132,7 +144,7 @@ def _can_be_copied(path: Path) -> bool:
 async def _do_again(
     again: Again, events: Sequence[RecordedDeed | TurnUndone], words: Words, shows_all: bool = False
 ) -> int:
-    """Does the recorded actions again in the copy, and tells how each result differs. Returns how many differ."""
+    """Repeats the recorded actions in the copy, and prints each result that differs. Returns how many differ."""
     copy_folder, session_id = again.setup.folder, new_session_id()
     journal = Sessions(again.setup.paths.sessions_of(copy_folder)).path(session_id)
     session = begin(journal, session_id, copy_folder, words.language)
@@ -165,7 +177,7 @@ async def _nobody(question: Question) -> Answer:
 
 
 def _tell_deed(deed: RecordedDeed, changes: Sequence[Phrase], words: Words) -> None:
-    subject = shorten(" ".join((deed.action.about or "").split()), SHOWN_COMMAND)
+    subject = shorten(deed.action.about or "", SHOWN_COMMAND)
     print_out(plain(f"{'≠' if changes else '='} {deed.step:3}  {deed.action.operation} {subject}"))
     for phrase in changes:
         print_out(plain(f"       {words.phrase(phrase)}"))
@@ -217,7 +229,7 @@ def _recorded(journal: JournalReader, fork: Fork) -> WayOn:
 
 
 async def _other_way(again: Again, fork: Fork, words: Words) -> WayOn:
-    """Copies the past up to the step, and then runs the turn to its end with the model of the setup."""
+    """Copies the recorded session up to a step, and then lets the setup's model go on with that turn to its end."""
     setup, session_id = again.setup, new_session_id()
     target = Sessions(setup.paths.sessions_of(setup.folder)).path(session_id)
     with closing(JournalReader.open(again.entry.path)) as origin_journal, closing(Journal(target)) as journal:

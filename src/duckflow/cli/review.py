@@ -12,12 +12,11 @@ from duckflow.cli.reviewing import STDIN, wanted_change
 from duckflow.cli.setup import Setup, folder_trust
 from duckflow.cli.signals import ended_by_signals
 from duckflow.cli.talk import MOST_PIPED, make_setup
-from duckflow.errors import UsageError
+from duckflow.errors import UsageError, ended_well, exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import ended_well, exit_code_of
 from duckflow.review.change import ReviewedChange
-from duckflow.review.report import as_json, as_sarif, as_text, cost_line
+from duckflow.review.report import ReviewResult, as_json, as_sarif, as_text, cost_line
 from duckflow.safety.environment import GIT_ALONE
 from duckflow.safety.git import Git
 from duckflow.safety.repository import git_runs_programs
@@ -25,10 +24,9 @@ from duckflow.store.paths import Paths
 from duckflow.ui.headless import Headless
 from duckflow.ui.headless_options import OutputFormat
 from duckflow.ui.streams import print_err, print_out
-from duckflow.work.sub_agents import ReviewResult
 
 FOUND = 9
-"""The exit code where there are findings of the kind that was asked for."""
+"""The exit code if the review has findings that the user wants to count as a failure."""
 
 
 def run_review(options: Options, words: Words, paths: Paths) -> int:
@@ -77,7 +75,7 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
 
 
 async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> ReviewResult:
-    """Reviews in a session of its own, which is removed afterwards: there is nothing to go on with."""
+    """Reviews in a separate session, which is removed afterwards, because nobody will continue it."""
     session = new_session(setup).session
     built = build_conversation(setup, session)
     headless = Headless(built.conversation, setup.words, OutputFormat.TEXT)
@@ -107,13 +105,14 @@ BASES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
 def run_pr(options: Options, words: Words, paths: Paths) -> int:
-    # Nobody is asked whether the folder is trusted, so git must not start its programs, not even for missing objects.
+    # The user is not asked whether to trust the folder, so git must not start its programs, not even for missing
+    # objects.
     print_out(plain(asyncio.run(_pull_request_text(Git(Path.cwd(), GIT_ALONE), options.base))))
     return 0
 
 
 async def _pull_request_text(git: Git, base: str) -> str:
-    """Returns a text whose first line is the title. One commit speaks for itself; several become a list."""
+    """Returns the title in the first line, then the text. One commit gives its own message; several become a list."""
     for name in (base,) if base else BASES:
         if start := await git.commit_of(name):
             break

@@ -1,4 +1,4 @@
-"""The reviews of a conversation, made when the first one is wanted, and the changes that a user may have reviewed."""
+"""The reviews of a conversation, built when the first one is wanted, and the changes that a user may have reviewed."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -11,12 +11,12 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.proof.settings import ProofSettings
 from duckflow.review.change import ReviewedChange, between, checked_out, lies_there, patched, uncommitted
 from duckflow.review.current_review import CurrentReview
-from duckflow.review.report import WitnessRunner
+from duckflow.review.report import ReviewResult, WitnessRunner
 from duckflow.safety.git import Git
 from duckflow.safety.workspace import Workspace
 from duckflow.store.paths import Paths
 from duckflow.tools.toolbox import Toolbox
-from duckflow.work.sub_agents import ReviewResult, SubAgents
+from duckflow.work.sub_agents import SubAgents
 
 STDIN = "-"
 
@@ -35,8 +35,8 @@ def current_review(
 
 @asynccontextmanager
 async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGenerator[tuple[Path, ReviewedChange]]:
-    """Finds the change that a range names, a diff on stdin, or what is not committed; and the folder in which it lies:
-    the user's own, or one that exists only during the review. Git compares files here, outside the sandbox."""
+    """Finds the change in a range of commits, in a diff on stdin, or in the uncommitted work; and the folder with the
+    files: the user's own, or one that exists only during the review. Git compares files here, outside the sandbox."""
     from duckflow.cli.fleet_workshop import require_harmless
 
     require_harmless(Paths.of_user(), folder)
@@ -62,8 +62,7 @@ def _require_some(change: ReviewedChange) -> ReviewedChange:
 
 
 class ChatReviews:
-    """Carries out `/review`: of the latest work of the session, of uncommitted work, or of a range that ends at
-    HEAD."""
+    """Carries out `/review` of the session's latest work, of uncommitted work, or of a range that ends at HEAD."""
 
     def __init__(self, folder: Path, reviewers: Callable[[], SubAgents], admit: Callable[[], Awaitable[bool]]) -> None:
         self._folder = folder

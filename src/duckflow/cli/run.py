@@ -1,4 +1,4 @@
-"""Runs a command line. Whatever goes wrong ends as two lines: one says what it is, one says what to do."""
+"""Runs a command line. Every error ends as two lines: the first names the problem, the second says what to do."""
 
 import contextlib
 import errno
@@ -13,11 +13,9 @@ from types import ModuleType
 
 from duckflow.cli.arguments import parse
 from duckflow.cli.last_resort import write_traceback
-from duckflow.errors import DuckflowError
-from duckflow.i18n.language import language_of
+from duckflow.errors import DuckflowError, exit_code_of
 from duckflow.i18n.plain import plain
-from duckflow.i18n.words import Words
-from duckflow.outcome import exit_code_of
+from duckflow.i18n.words import Words, language_of
 from duckflow.store.paths import Paths, require_current_folder
 from duckflow.ui.streams import never_fail, print_err
 from duckflow.whole_file import make_private, private_folder
@@ -34,8 +32,8 @@ class Discreet(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         text = super().format(record)
         if record.name == PACEMAKER:
-            # The Pacemaker's lines hold only its own names and numbers: there is nothing to hide, and every turn has
-            # some.
+            # The Pacemaker's lines hold only its own names and numbers. They need no hiding, which would take time in
+            # every turn.
             return text
         from duckflow.safety.secrets import redacted
         from duckflow.whole_text import without_keys
@@ -44,8 +42,7 @@ class Discreet(logging.Formatter):
 
 
 class Log:
-    """The log file, open after `start`. Where there is no place for it, nothing is logged, and the program works
-    anyway."""
+    """The log file, open after `start`. If it cannot be written, nothing is logged, and the program works anyway."""
 
     def __init__(self, paths: Paths) -> None:
         self._path = paths.log
@@ -70,7 +67,7 @@ class Log:
         _catch_the_rest()
 
     def keep(self, problem: BaseException) -> str:
-        """Writes a traceback to the log, or else to a file of its own. Returns its path."""
+        """Writes a traceback to the log, or without a log to a new file. Returns the path of that file."""
         if not self._open:
             return write_traceback(problem)
         logging.getLogger(NAME).error("unexpected", exc_info=problem)
@@ -87,7 +84,7 @@ def _put_aside(path: Path) -> None:
 
 
 def _catch_the_rest() -> None:
-    """Logs errors in threads and in finalizers instead of printing them."""
+    """Logs errors in threads and in finalizers, which would otherwise be printed."""
     logger = logging.getLogger(NAME)
 
     def unraisable(broken: "sys.UnraisableHookArgs") -> None:
@@ -137,18 +134,18 @@ COMMANDS = {
     "completion": "completion:run_completion",
     "update": "doctor.command:tell_update",
 }
-"""The function that carries out each subcommand. Only the module of the one that is asked for is loaded."""
+"""The function that carries out each subcommand. Only the module of the wanted subcommand is loaded."""
 PLUGIN_LOADER = "pydantic.plugin._loader"
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 
 class NoPlugins(ModuleType):
-    """Stands in for pydantic's loader of plugins, which reads the metadata of every installed package: 50 ms a start.
-
-    Nothing else works. The public switch is the variable PYDANTIC_DISABLE_PLUGINS. It would have to stay set, so every
-    program that Duckflow starts would inherit it; and the loader is still imported, 3 % of a turn's instructions
-    (`python -m benchmarks.starts COMMIT --count`). If pydantic renames its loader, this class has no effect."""
+    """Replaces pydantic's loader of plugins, which reads the metadata of every installed package: 50 ms a start.
+    Nothing else works. The public switch is the variable PYDANTIC_DISABLE_PLUGINS. The variable would have to stay set,
+    so every program that Duckflow starts would inherit it; and the loader would still be imported, 3 % of a turn's
+    instructions (`python -m benchmarks.starts COMMIT --count`). If pydantic renames its loader, this class has no
+    effect."""
 
     @staticmethod
     def get_plugins() -> tuple[()]:
@@ -158,7 +155,7 @@ class NoPlugins(ModuleType):
 def run(argv: list[str]) -> int:
     """Runs the command line and returns the exit code."""
     never_fail()
-    # Every program that we start can tell who started it. The variable may still name a program that started us.
+    # The variable tells every program that we start who started it. It may still name a program that started us.
     os.environ["AI_AGENT"] = "duckflow"
     sys.modules.setdefault(PLUGIN_LOADER, NoPlugins(PLUGIN_LOADER))
     words = Words(language_of(_language_flag(argv) or os.environ.get("DUCKFLOW_LANG", "")))
@@ -186,7 +183,7 @@ def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:
     except (DuckflowError, BrokenPipeError):
         raise
     except OSError as problem:
-        # The folder may have gone while something was done in it.
+        # The current folder may have been removed meanwhile.
         require_current_folder()
         print_err(plain(_describe(problem, words, log.keep(problem))))
         return 1
@@ -196,14 +193,14 @@ def _carry_out(argv: list[str], words: Words, paths: Paths) -> int:
 
 
 def _describe(problem: OSError, words: Words, log: str) -> str:
-    """Says what the operating system refused, and what helps against it."""
+    """Describes an error of the operating system, and what helps against it."""
     kind = "full" if problem.errno in FULL else "forbidden" if problem.errno in FORBIDDEN else "other"
     problem_text = f"{problem.filename}: {problem.strerror}" if problem.filename else str(problem)
     return words(f"system.{kind}", what=problem_text, log=log)
 
 
 def _language_flag(argv: list[str]) -> str:
-    """Returns the language flag before anything is parsed, since the parser's own messages need it."""
+    """Returns the language flag before the command line is parsed: the parser's own messages need the language."""
     for index, word in enumerate(argv):
         if word == "--lang" and index + 1 < len(argv):
             return argv[index + 1]

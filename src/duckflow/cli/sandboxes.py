@@ -1,4 +1,4 @@
-"""The sandbox of a conversation, looked for when the first command comes, and the judgement of its commands."""
+"""The sandbox of a conversation, looked for before the first command, and the judgement of commands."""
 
 import asyncio
 import re
@@ -15,8 +15,8 @@ from duckflow.i18n.template import note
 from duckflow.programs.find import find_program
 from duckflow.safety.path_names import shown
 from duckflow.state.agent import AgentState
+from duckflow.state.data import say
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import say
 from duckflow.tools.tool import AnyTool
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 RECURSIVE = r"(?s)\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)"
-"""Commands that read whole folders and so may come across a secret file, though they are judged to only read."""
+"""A pattern for commands that count as only reading, but read whole folders, and so may come across a secret file."""
 
 
 class Sandboxes:
-    """Finds the sandbox of a conversation when the first command comes, and tells the user which one it is."""
+    """Finds the sandbox of a conversation before the first command, and tells the user which sandbox it is."""
 
     def __init__(self, setup: Setup, emit: Emit, trusted: Callable[[], bool], permissions: Permissions) -> None:
         self._setup = setup
@@ -41,6 +41,7 @@ class Sandboxes:
         self._emit = emit
         self._found: Sandbox | None = None
         self._looking = asyncio.Lock()
+        self._likely_kind = self._kind_before_trying()
         self._background: Background | None = None
 
     async def find(self) -> "Sandbox":
@@ -56,7 +57,7 @@ class Sandboxes:
         return (await self.find()).kind != "none"
 
     def limits(self, state: AgentState, language: str) -> str:
-        """Says in a line what commands can reach, what is asked for, and that there is an undo."""
+        """Returns a line for the model: what commands can reach, what needs a question, whether there is an undo."""
         settings, temporary_folder = self._setup.settings, self._temporary()
         sandbox_note = (
             note(language, "sandbox", temporary=temporary_folder) if temporary_folder else note(language, "no_sandbox")
@@ -69,16 +70,16 @@ class Sandboxes:
         return " ".join(filter(None, (sandbox_note, mode_note, alone_note, undo_note)))
 
     def _temporary(self) -> str:
-        """Returns the place beside the work folder where commands may write, or nothing where there is no sandbox.
-        Before the first command it is derived from what is installed, since trying a sandbox takes a process."""
-        wanted_kind = self._setup.settings.sandbox.kind
-        if self._found:
-            kind = self._found.kind
-        elif wanted_kind == "auto":
-            kind = "bubblewrap" if find_program("bwrap", self._setup.folder) else "other"
-        else:
-            kind = wanted_kind
+        """Returns the place outside the work folder where commands may write; empty where there is no sandbox."""
+        kind = self._found.kind if self._found else self._likely_kind
         return {"none": "", "bubblewrap": "/tmp"}.get(kind, "$TMPDIR")
+
+    def _kind_before_trying(self) -> str:
+        """Guesses the sandbox's kind from the installed programs, since trying a sandbox takes a process."""
+        wanted_kind = self._setup.settings.sandbox.kind
+        if wanted_kind != "auto":
+            return wanted_kind
+        return "bubblewrap" if find_program("bwrap", self._setup.folder) else "other"
 
     def _choose(self) -> "Sandbox":
         from duckflow.safety.sandbox.choose import choose, contained_machine
@@ -104,7 +105,8 @@ class Sandboxes:
         return ShellRun(self.find, settings, self.judge, self._background, lambda: self._permissions.secret_files)
 
     def launch(self, sandbox: "Sandbox", command: str) -> "Launch":
-        """Makes a launch of a command line like those of the tool, not confined yet and without the network."""
+        """Returns the launch of a command line, as the shell tool makes it: without network, and not in the sandbox
+        yet."""
         from duckflow.tools.shell.run import shell_launch
 
         return shell_launch(sandbox, self._setup.settings.shell, command, False)
@@ -126,7 +128,7 @@ class Sandboxes:
         from duckflow.safety.repository import git_runs_programs
 
         folder = self._setup.folder
-        # This is looked at anew each time: a command may have changed the repository's settings.
+        # The repository's settings are read anew each time, because a command may have changed them.
         runs_programs = "git" in command and git_runs_programs(folder)
         verdict = judge_command(command, CommandFacts(str(folder), str(Path.home()), runs_programs))
         if runs_programs and not self._trusted() and verdict.verdict != "safe":
@@ -137,7 +139,7 @@ class Sandboxes:
         return verdict
 
     def _open_secret(self) -> str:
-        """Returns the name of a secret file that this sandbox cannot cover, or nothing."""
+        """Returns the name of a secret file that this sandbox cannot hide, or an empty text."""
         if self._found is None or self._found.kind in ("bubblewrap", "none") or self._permissions.secret_files:
             return ""
         covered_paths = self._found.paths.covered()
@@ -145,10 +147,9 @@ class Sandboxes:
 
 
 def main() -> None:
-    """Says which sandbox commands run in here, and how to get a better one."""
+    """Says which sandbox commands run in on this machine, and how to get a better one."""
     from duckflow.config.load import load
-    from duckflow.i18n.language import language_of
-    from duckflow.i18n.words import Words
+    from duckflow.i18n.words import Words, language_of
     from duckflow.safety.sandbox.choose import choose
     from duckflow.store.paths import Paths
     from duckflow.ui.streams import print_out

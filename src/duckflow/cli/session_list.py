@@ -1,4 +1,4 @@
-"""`duckflow sessions`: lists the sessions of this machine; searches them, and exports, renames or removes one."""
+"""`duckflow sessions`: lists and searches the sessions of this machine; exports, renames or removes a session."""
 
 import shutil
 import sys
@@ -50,7 +50,7 @@ def _list(sessions: Sessions, options: Options, words: Words) -> int:
 
 
 def _search(sessions: Sessions, options: Options, words: Words, paths: Paths) -> int:
-    """Searches the sessions of this folder, or with `--all` of the whole machine."""
+    """Searches the sessions of this folder, or with `--all` those of the whole machine."""
     from duckflow.commands.sessions import search_sessions
 
     question = " ".join((options.session, *options.rest)).strip()

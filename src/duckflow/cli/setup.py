@@ -11,8 +11,8 @@ from duckflow.config.settings import Settings
 from duckflow.events.ports import Conversation, Emit
 from duckflow.events.types import Event, Noticed
 from duckflow.i18n.words import Words
+from duckflow.state.data import say
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 
 
@@ -25,25 +25,25 @@ class Setup(NamedTuple):
     words: Words
     model_flag: str = ""
     trust: bool = False
-    """The user says on the command line that the folder is to be trusted."""
+    """True if the user trusts the folder by a flag on the command line."""
     added: tuple[Path, ...] = ()
     """Further folders that the user has named on the command line."""
     by_client: bool = False
-    """Questions go to another program, which may say yes to everything."""
+    """True if questions go to another program, which may say yes to everything."""
     alone: bool = False
-    """Nobody is there to answer a question; the model is told so."""
+    """True if nobody can answer a question; the model is told so."""
     home: Path | None = None
-    """The folder that holds the user's own extensions; by default their home."""
+    """The folder with the user's own extensions; None means the home folder."""
     model_origin: str = "model.chosen.flag"
-    """The key of the text that says where the name of the model comes from."""
+    """The key of the text that says where the model's name comes from."""
     answer_schema: dict[str, Any] | None = None
-    """The JSON schema that answers must fit."""
+    """The JSON schema that the model's answers must fit."""
     really: bool = False
-    """The user insists on the mode `contained`, whatever this machine looks like."""
+    """True if the user insists on the mode `contained`, whatever this machine looks like."""
     on_duck_call: tuple[str, int] = ("replan", 2)
-    """In the mode `contained`: the answer to a Duck Call, and how often it is given before the turn ends."""
+    """In the mode `contained`: the answer to the Pacemaker's Duck Call, and how often it is given in a turn."""
     copy_of: Path | None = None
-    """The folder that this one is a copy of. Commands see the copy at that place as well."""
+    """The folder of which this folder is a copy. Commands see the copy at the original's path as well."""
 
     @property
     def contained(self) -> bool:
@@ -55,7 +55,7 @@ class Setup(NamedTuple):
 
 
 def folder_trust(setup: Setup) -> Callable[[], FolderTrust]:
-    """Returns a function that looks at the folder, which takes time that the start does not have."""
+    """Returns a function that reads whether the folder is trusted: that takes too long for the start."""
     return partial(FolderTrust, setup.folder, setup.home_folder, setup.paths.trusted, setup.contained)
 
 
@@ -64,7 +64,7 @@ def facts_of(setup: Setup) -> Path:
 
 
 def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
-    """Sends traces to the collector that the environment names, if any. Returns a function that ends that."""
+    """Sends traces to the collector that the environment names, if any. Returns a function that ends the sending."""
     has_endpoint = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
     is_off = (
         os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
@@ -79,7 +79,7 @@ def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
             stop_hearing()
             emit(Noticed(what=say("telemetry.missing")))
 
-        # This is said with the first event, since nobody listens before it.
+        # The notice is sent with the first event, since nobody listens before it.
         stop_hearing = conversation.hear(tell)
         return stop_hearing
     return trace_conversation(conversation)

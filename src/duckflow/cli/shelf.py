@@ -1,4 +1,4 @@
-"""The sessions of this machine, in the form that the page's server wants."""
+"""The sessions of this machine, as the page's server needs them."""
 
 import asyncio
 import re
@@ -28,14 +28,14 @@ MOST_FOLDERS, RECENT = 500, 8
 
 
 class SessionShelf:
-    """Finds, starts and reads sessions for the page. With `only` it shows just these, and begins none."""
+    """Finds, starts and reads sessions for the page. With `only`, it shows these sessions and begins no new ones."""
 
     def __init__(self, paths: Paths, only: Iterable[str] | None = None) -> None:
         self._paths = paths
         self._only = None if only is None else dict.fromkeys(only)
 
     def show(self, session_ids: Iterable[str]) -> None:
-        """Shows these sessions as well, where not all are shown."""
+        """Adds these sessions to those that are shown, if only some sessions are shown."""
         if self._only is not None:
             self._only |= dict.fromkeys(session_ids)
 
@@ -56,8 +56,8 @@ class SessionShelf:
         return Path(folder).is_relative_to(self._paths.worktrees)
 
     def mark(self) -> object:
-        """Returns the paths and times of all journals and sockets, to notice changes. Reading leaves an empty
-        write-ahead file behind, which is no change."""
+        """Returns the paths and times of all journals and sockets, so that a caller notices changes. Reading a journal
+        leaves an empty write-ahead file behind, which does not count as a change."""
         marks: set[tuple[str, int]] = set()
         for path in self._folder.glob("*/*"):
             if path.suffix in (".db", ".db-wal", SUFFIX):
@@ -210,7 +210,7 @@ class SessionShelf:
 
 
 def _is_folder(path: Path) -> bool:
-    """Says whether it is a folder. A link in a circle, or into a folder that may not be read, is none."""
+    """Says whether the path is a folder. A link to itself, or into a folder that may not be read, is none."""
     try:
         return path.is_dir()
     except OSError:

@@ -1,4 +1,4 @@
-"""The way out: a signal ends the program within three seconds, whatever it is doing, and nothing on record is lost."""
+"""Handles signals: a signal ends the program within three seconds, whatever it is doing, and no record is lost."""
 
 import asyncio
 import contextlib
@@ -10,22 +10,22 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from duckflow.outcome import exit_code_of
+from duckflow.errors import exit_code_of
 
 STDIN = 0
 SECONDS = 1.5
-"""Seconds after which nobody waits any longer for the parts that are being ended."""
+"""Seconds that the program waits for its parts to end after a signal."""
 LOOK_SECONDS, LOOK_AGAIN_SECONDS = 0.5, 0.01
-"""Seconds for which it looks for processes that are left, and seconds between two looks. On a busy machine each look
-takes its time."""
+"""Seconds during which remaining processes are looked for, and seconds between two looks. On a busy machine each look
+takes long."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 @contextmanager
 def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator["LastResort"]:
-    """Calls `leave` in the event loop at a signal, and notes it for `exit_code`. A program that is still there after
-    SECONDS is ended by a thread: the event loop may be the part that hangs. Signals that are ignored stay so, as
-    `nohup` wants it. With `takes_along`, no process that it started is left after a signal, not even one that was being
+    """Calls `leave` in the event loop at a signal, and notes the signal for `exit_code`. If the program still runs
+    after SECONDS, a thread ends it: the event loop may hang. Signals that are ignored stay ignored, as `nohup` wants
+    it. With `takes_along`, no process that the program started is left after a signal, not even one that was just being
     started."""
     loop, last_resort = asyncio.get_running_loop(), LastResort(takes_along)
 
@@ -45,8 +45,8 @@ def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> G
 
 
 class LastResort:
-    """A thread that waits for `begin` and ends the process some time after it. It is started beforehand: in a signal
-    handler no thread can be started safely."""
+    """A thread that waits until `begin` is called, and ends the process some time later. The thread is started
+    beforehand, because a signal handler cannot start threads safely."""
 
     def __init__(self, takes_along: bool) -> None:
         self._takes_along = takes_along
@@ -62,12 +62,12 @@ class LastResort:
             os.write(self._target, b".")
 
     def exit_code(self, otherwise: int) -> int:
-        """Returns the exit code. A program that a signal has ended says so, however calmly it ends."""
+        """Returns the exit code: that of an interrupted program after a signal, and `otherwise` without one."""
         return exit_code_of("interrupted") if self._begun else otherwise
 
     def close(self) -> None:
-        """Ends the processes that are left. Once begun, the thread goes on: the program has to end even after the event
-        loop has."""
+        """Ends the remaining processes. If `begin` was called, the thread goes on: the program has to end even if the
+        event loop is closed."""
         os.close(self._target)
         self._end_descendants()
 
@@ -93,7 +93,7 @@ class LastResort:
         if self._takes_along:
             from duckflow.programs.launcher import adopt_orphans
 
-            # A process may be starting another one just when it is killed. That one must be found, too.
+            # A process may be starting another process just when it is killed. The new process must be found, too.
             adopt_orphans()
         time.sleep(SECONDS)
         try:
@@ -107,7 +107,7 @@ class LastResort:
 
 
 def _terminal_settings() -> "list[int | list[bytes | int]]":
-    """Returns the settings of the terminal, or nothing where there is none."""
+    """Returns the settings of the terminal, or an empty list where there is none."""
     if not os.isatty(STDIN):
         return []
     import termios

@@ -1,4 +1,4 @@
-"""Makes the table of slash commands, including those that reach beyond the conversation."""
+"""Makes the table of slash commands, including commands that use more than the conversation."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -13,7 +13,7 @@ from duckflow.commands.outside import OutsideCommands
 from duckflow.commands.review import Review, review_group
 from duckflow.commands.sessions import Pick, SessionCommands
 from duckflow.commands.table import Commands
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.store.paths import Paths, require_current_folder
 
 if TYPE_CHECKING:

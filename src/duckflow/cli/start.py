@@ -17,7 +17,7 @@ Behind = Callable[["Line", "asyncio.Task[None]", Options, Words, Paths], Awaitab
 
 
 def start(options: Options, words: Words, paths: Paths) -> int:
-    """Starts a chat where there is a terminal and nothing to choose first; else leaves it to `talk`."""
+    """Starts a chat if there is a terminal and the user has nothing to choose first; otherwise calls `talk`."""
     chooses_session = options.resume == ""
     if options.prompt is None and not chooses_session and sys.stdin.isatty() and sys.stdout.isatty():
         return asyncio.run(_prompt_first(options, words, paths))
@@ -35,7 +35,7 @@ async def _prompt_first(options: Options, words: Words, paths: Paths) -> int:
         type_task, draw_task = asyncio.create_task(line.run()), asyncio.create_task(line.shown())
         try:
             await asyncio.wait({type_task, draw_task}, return_when=asyncio.FIRST_COMPLETED)
-            # It runs in a thread, so that text that is typed meanwhile is seen at once.
+            # The loading runs in a thread, so that text that is typed meanwhile is shown at once.
             run_behind = await asyncio.to_thread(_load)
             return way_out.exit_code(
                 0 if type_task.done() else await run_behind(line, type_task, options, words, paths)

@@ -21,12 +21,10 @@ from duckflow.cli.parser import Options
 from duckflow.cli.setup import Setup
 from duckflow.cli.signals import ended_by_signals
 from duckflow.config.load import load
-from duckflow.errors import UsageError
+from duckflow.errors import UsageError, exit_code_of
 from duckflow.events.views import Attachment, NextSession
-from duckflow.i18n.language import language_of
 from duckflow.i18n.template import note
-from duckflow.i18n.words import Words
-from duckflow.outcome import exit_code_of
+from duckflow.i18n.words import Words, language_of
 from duckflow.programs.find import keep_modules_out
 from duckflow.store.paths import Paths
 from duckflow.ui.headless import ON_DUCK_CALL, Headless
@@ -40,10 +38,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 PIPED_WHOLE = 200_000
-"""Characters of a piped text up to which no copy of it is kept in a file."""
+"""The most characters that a piped text may have without a copy of it being stored in a file."""
 MOST_PIPED = 64 * 1024 * 1024
 SHOWN_OF_LONG = 4_000_000
-"""Characters of a piped text that come into the conversation; no model's window takes more."""
+"""The most characters of a piped text that come into the conversation; no model's window takes more."""
 LOADED_SECONDS = 2.0
 
 
@@ -83,7 +81,7 @@ def _led(options: Options, setup: Setup, here: Here) -> int:
 
 
 async def behind(line: "Line", typing: asyncio.Task[None], options: Options, words: Words, paths: Paths) -> int:
-    """Holds the conversation for an input line that is up already."""
+    """Holds the conversation for an input line that is already shown."""
     make_setup_here = partial(make_setup, options, words, paths)
     return await _converse(
         line, typing, wanted_session(options, make_setup_here(), make_setup_here), make_setup_here, options
@@ -119,8 +117,8 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
 
 
 def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
-    """Returns a folder that the user adds. It must not be the work folder, inside or above that, or one of Duckflow's
-    own."""
+    """Returns a folder that the user adds to the work folder. It must neither contain the work folder nor lie in it,
+    and it must not be one of Duckflow's own folders."""
     path = Path(name).expanduser().resolve()
     if not path.is_dir():
         raise UsageError("usage.no_folder", path=name)
@@ -131,7 +129,7 @@ def _added_folder(name: str, folder: Path, own: tuple[Path, ...]) -> Path:
 
 
 def _loop_flags(most: int | None) -> dict[str, int]:
-    """Returns the settings that `--max-loops` stands for: no turn goes beyond it, however well it advances."""
+    """Returns the settings for `--max-loops`: no turn may have more loops than this, even if it makes progress."""
     if most is None:
         return {}
     bounds = {"highest": most, "fallback": most, "ceiling": most} | ({"lowest": most} if most < 3 else {})
@@ -158,15 +156,15 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
     if prompt is None:
         from duckflow.ui.headless_input import lead
 
-        coroutine = lead(headless, conversation, words)
+        coroutine = lead(headless, conversation, words, conversation.knows_command)
     else:
         attachments = [Attachment("stdin", piped)] if piped.strip() else []
         coroutine = headless.run(prompt, attachments, conversation.knows_command)
     _collect_later()
     code, work_task = 0, asyncio.create_task(coroutine)
-    with ended_by_signals(work_task.cancel):
+    with ended_by_signals(work_task.cancel) as last_resort:
         try:
-            code = await _to_its_end(work_task, headless, conversation)
+            code = last_resort.exit_code(await _to_its_end(work_task, headless, conversation))
             return code
         finally:
             await built.close()
@@ -175,14 +173,14 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             chosen.session.close()
             state = chosen.session.state
             has_no_reply = state.turn == 1 and all(message.role == "user" for message in state.messages)
-            # Nothing was said, or nobody could be asked, so there is nothing to go on with. A session with actions
+            # Nothing was said, or nobody could be asked, so nobody will continue this session. One with actions
             # stays.
             if not state.messages or (code == exit_code_of("usage") and has_no_reply):
                 chosen.session.discard()
 
 
 def _save_trajectory(file: str, session: Session) -> None:
-    """Saves what has happened, however it ended. An existing file is overwritten, as a script wants it."""
+    """Saves the session's trajectory, however the session ended. An existing file is overwritten, as scripts want."""
     from duckflow.bench.trajectory import trajectory_text
     from duckflow.commands.export.document import save
 
@@ -193,7 +191,7 @@ def _save_trajectory(file: str, session: Session) -> None:
 
 
 async def _to_its_end(running: asyncio.Task[int], headless: Headless, conversation: ChatLoop) -> int:
-    """Returns the exit code. When it is cancelled, everything is stopped, and the work up to then is reported."""
+    """Waits for the exit code and returns it. When cancelled, stops everything and reports the work done so far."""
     try:
         return await running
     except asyncio.CancelledError:
@@ -288,7 +286,7 @@ async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, se
 
 
 async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str], Awaitable[None]]) -> None:
-    """Lets other terminals join, once everything is loaded."""
+    """Lets other terminals join the conversation, once everything is loaded."""
     await asyncio.sleep(LOADED_SECONDS)
     from duckflow.remote.protocol import SUFFIX
     from duckflow.remote.server import ConversationServer
@@ -306,10 +304,10 @@ async def _serve(conversation: ChatLoop, journal: Path, joinable: Callable[[str]
 
 
 def _collect_later() -> None:
-    """Turns garbage collection on again once everything is loaded; the start turned it off."""
+    """Turns garbage collection on again once everything is loaded; it was off during the start."""
 
     def collect() -> None:
-        # The loaded modules stay for good: looking through them would be felt while typing.
+        # The loaded modules are never freed: searching them for garbage would slow down typing.
         gc.freeze()
         gc.enable()
 
@@ -317,7 +315,7 @@ def _collect_later() -> None:
 
 
 def _piped() -> str:
-    """Returns the text that was piped in, or nothing for a closed or empty stdin."""
+    """Returns the text that was piped in; empty for a closed or empty stdin."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):
@@ -331,9 +329,8 @@ def _piped() -> str:
 
 
 def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
-    """Keeps a copy of a long piped text. Returns the session, whose file tools see the copy, and the text with a note
-    about the copy before it. When a prompt is made, the middle of a text that is too long for the model's window is
-    left out."""
+    """Stores a copy of a long piped text. Returns the session, whose file tools can read the copy, and the text with a
+    note about the copy before it. If the text is too long for any model, its middle is left out."""
     from duckflow.tools.outside.content import KeptOutputs
 
     setup = chosen.setup
@@ -346,5 +343,6 @@ def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
 
 
 def readable(text: str) -> str:
-    """Decodes a word of the command line. Bytes in it that are no text become a mark, since nothing else takes them."""
+    """Returns a word of the command line as text. Bytes that are no valid text become a mark: no other code accepts
+    them."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,5 +1,5 @@
-"""Makes the tools of a conversation, by groups when the first of a group is needed: loading all of them takes time. A
-new tool is named here, and nowhere else."""
+"""Makes the tools of a conversation, group by group when a group is first needed: loading all tools takes time. A new
+tool is named here; `make fix` then writes its description to `tools/operations.json`."""
 
 import os
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class ToolParts(NamedTuple):
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
-    """Makes the tools of a group. Their names begin with the group's, such as `file_ops.read_file`."""
+    """Makes the tools of a group. A tool's name begins with its group's name, such as `file_ops.read_file`."""
     return GROUPS[group](parts) if group in GROUPS else []
 
 
@@ -47,7 +47,7 @@ def _files(parts: ToolParts) -> list[AnyTool]:
 
 
 def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
-    """Makes the file tools. They share the record of what the model has seen."""
+    """Makes the file tools. They share the record of the files that the model has seen."""
     from duckflow.tools.files.delete_file import DeleteFile
     from duckflow.tools.files.edit_file import EditFile
     from duckflow.tools.files.file_tool import SeenFiles

@@ -79,7 +79,7 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
 
 
 def _take_orders(shelf: "SessionShelf", stop: Callable[[], object]) -> None:
-    """Takes orders from the terminal that started it: sessions to show, or to stop when the input ends."""
+    """Obeys the terminal that started this process: shows the sessions that it names, and stops when its input ends."""
     orders = os.read(sys.stdin.fileno(), 4096)
     if orders:
         shelf.show(orders.decode().split())
@@ -88,7 +88,7 @@ def _take_orders(shelf: "SessionShelf", stop: Callable[[], object]) -> None:
 
 
 def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) -> None:
-    """Tells what serving to other machines means, and shows the address for their devices."""
+    """Warns if the page is served to other machines, and draws the address as a QR code if wanted."""
     if not place.is_loopback:
         print_out(words("serve.open_host", host=place.host))
     if options.qr:
@@ -97,7 +97,7 @@ def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) 
 
 
 def qr_lines(text: str) -> list[str]:
-    """Draws a QR code, two rows of modules a line. Light modules are drawn, so that it is right on a dark
+    """Draws a QR code, two rows of modules a line. The light modules are drawn, so the code is right on a dark
     background."""
     import segno
 
@@ -107,7 +107,7 @@ def qr_lines(text: str) -> list[str]:
 
 
 def _open_browser(address: str) -> None:
-    """Opens the address in a browser, where there is a screen for it."""
+    """Opens the address in a browser if there is a screen."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         import webbrowser
 
@@ -115,6 +115,6 @@ def _open_browser(address: str) -> None:
 
 
 def require_parts() -> None:
-    """Refuses to start where packages are missing, before anything is begun."""
+    """Raises an error if packages for the page are missing, before any work has begun."""
     if not all(importlib.util.find_spec(part) for part in PARTS):
         raise UsageError("serve.missing")

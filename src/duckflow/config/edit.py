@@ -1,4 +1,4 @@
-"""Changes the user's config file, and keeps what a person wrote in it."""
+"""Changes the user's config file, and leaves everything else that a person wrote in it."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def read_text(path: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes the file wholly or not at all. A link stays a link, and the file keeps its permissions."""
+    """Writes the whole file or nothing. A link stays a link, and the file keeps its permissions."""
     target = path.resolve()
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ Lines = list[str]
 
 
 def set_value(text: str, key: Key, value: Any) -> str:
-    """Returns the text with the value set. Raises UsageError when the layout leaves no safe way to do that."""
+    """Returns the text with the value set. Raises UsageError when the file's layout allows no safe change."""
     expected = tomllib.loads(text)
     table: Any = expected
     for name in key[:-1]:
@@ -111,7 +111,7 @@ def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
         (statement.first for statement in find_statements(lines) if statement.header and statement.first >= line_index),
         len(lines),
     )
-    # A reader looks for the value at a commented-out line with the same name.
+    # A reader looks for the value beside a commented-out line with the same name.
     comment_pattern = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
     first_line = statements[0].first if statements else 0
     line_index = next(

@@ -33,7 +33,7 @@ class Loaded(NamedTuple):
 
 
 def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
-    """Merges the layers; later ones win, value by value. `flags` maps dotted names to values; None means not given."""
+    """Merges the layers value by value; later layers win. `flags` maps dotted names to values; None means not given."""
     environment = {name: value for variable, name in FROM_ENVIRONMENT.items() if (value := os.environ.get(variable))}
     layers: list[tuple[str, Layer]] = [
         (str(user_file), read_toml(user_file)),
@@ -50,7 +50,7 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
 
 
 def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
-    """Checks only sections with a value of their own: building the checks of all takes 10 ms of every start."""
+    """Checks only the sections that set a value: building the checks of all sections takes 10 ms of every start."""
     sections: dict[str, Any] = {}
     name = ""
     try:
@@ -97,7 +97,7 @@ def _walk_leaves(layer: Layer, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def read_toml(path: Path) -> Layer:
-    """Reads one layer; empty when there is no such file."""
+    """Reads the file of one layer; empty when there is no such file."""
     if not path.exists():
         return {}
     import tomllib

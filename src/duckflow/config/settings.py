@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from duckflow.agent.settings import AgentSettings
 from duckflow.code.settings import CodeSettings, LspSettings
 from duckflow.extensions.places import HookSettings
-from duckflow.i18n.language import is_language, languages
+from duckflow.i18n.words import is_language, languages
 from duckflow.llm.settings import LlmSettings, LocalSettings
 from duckflow.memory.settings import MemorySettings
 from duckflow.pacemaker.settings import PacemakerSettings
@@ -40,7 +40,7 @@ class Settings(Section):
     """All settings. Every default can be overridden; `load` tells where a value came from."""
 
     language: Annotated[str, AfterValidator(_spoken)] = ""
-    """The language: a folder in i18n. Empty means the language of the locale."""
+    """The code of the language, which names a folder in i18n. Empty means the language of the locale."""
     llm: LlmSettings = Field(default_factory=LlmSettings.model_construct)
     local: LocalSettings = Field(default_factory=LocalSettings.model_construct)
     pacemaker: PacemakerSettings = Field(default_factory=PacemakerSettings.model_construct)
@@ -61,4 +61,4 @@ class Settings(Section):
     plugins: PluginSettings = Field(default_factory=PluginSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Moves between phases besides the packaged ones, each with its reason; an empty reason removes a move."""
+    """Moves between phases in addition to the packaged ones, each with its reason; an empty reason removes a move."""

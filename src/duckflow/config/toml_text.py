@@ -11,16 +11,16 @@ Key = tuple[str, ...]
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 LEFT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""", re.ASCII)
 ELSEWHERE: Key = ("[[]]",)
-"""The table for entries of an array of tables: no setting has that name."""
+"""The table name for entries of an array of tables, which hold no settings: no setting has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A header or an assignment; `key` is the full name of the table or of the value."""
+    """A header or an assignment in a TOML file; `key` is the full name of the table or of the value."""
 
     first: int
     after: int
-    """The number of the line after its last one."""
+    """The number of the line after the statement's last line."""
     key: Key
     table: Key
     header: bool
@@ -31,7 +31,7 @@ def write_key(key: Key) -> str:
 
 
 def read_key(name: str) -> Key:
-    """Splits `a."b.c"` into its parts; nothing if it is not a name."""
+    """Splits `a."b.c"` into its parts; an empty tuple if the text is not a name."""
     try:
         return _path(tomllib.loads(f"{name} = 0"))
     except tomllib.TOMLDecodeError:
@@ -56,7 +56,7 @@ def write_value(value: Any) -> str:
 
 
 def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
-    """Yields every statement of a TOML file. Lines are added until they can be read: there the statement ends."""
+    """Yields every statement of a TOML file. A statement ends where the lines since its beginning are valid TOML."""
     table: Key = ()
     number = 0
     while number < len(lines):
@@ -74,7 +74,7 @@ def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
 
 
 def find_comment(line: str) -> str:
-    """Returns the comment after an assignment on one line, with the blanks before it."""
+    """Returns the comment after an assignment on one line, with the blanks before the comment."""
     for sign in re.finditer(r"\s*#", line):
         if _read(line[: sign.start()] + "\n"):
             return line[sign.start() :].rstrip("\r\n")
@@ -89,7 +89,8 @@ def _read(text: str) -> dict[str, Any] | None:
 
 
 def _path(table: Mapping[str, Any]) -> Key:
-    """Returns the names on the way down to the first thing that is not a table, or an empty table."""
+    """Follows the first entry of each table down to a value that is no table, or to an empty table. Returns the names
+    of the entries on this way."""
     names: list[str] = []
     inner: Any = table
     while isinstance(inner, Mapping) and inner:

@@ -1,4 +1,4 @@
-"""One setting: its name, reading its value from text, and explaining what is wrong with it."""
+"""One setting: its name, how its value is read from text, and what is wrong with a bad value."""
 
 import contextlib
 import difflib
@@ -18,13 +18,13 @@ NEAR = 0.6
 
 
 def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
-    """Returns the name of every value that can be set; a table with names of the user's own counts as one."""
+    """Returns the name of every value that can be set. A table in which users choose the names counts as one value."""
     return [*_walk_names(model, prefix)]
 
 
 def find_nearest(name: str, names: Sequence[str]) -> str:
-    """Returns the name that was probably meant: one with the same last word, or one spelt nearly the same; else
-    nothing."""
+    """Returns the name that was probably meant, or an empty text: one with the same last word, or one spelt nearly the
+    same."""
     last_part = name.rpartition(".")[2]
     same_last_part = [known_name for known_name in names if known_name.rpartition(".")[2] == last_part]
     close_names = difflib.get_close_matches(name, same_last_part or names, n=1, cutoff=0 if same_last_part else NEAR)
@@ -65,7 +65,7 @@ BOUNDS = {"greater_than": "gt", "greater_than_equal": "ge", "less_than": "lt", "
 
 
 def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], section: str = "") -> UsageError:
-    """Explains the first thing that is wrong, with the origin of the value."""
+    """Explains the first error in the settings, with the origin of the bad value."""
     first_error: Any = problem.errors()[0]
     name = ".".join(filter(None, (section, *map(str, first_error["loc"]))))
     origin = origins.get(name) or next(
@@ -86,7 +86,7 @@ def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], sect
 
 
 def explain_unknown_setting(name: str, origin: str) -> UsageError:
-    """Explains an unknown name, with the one that was probably meant. Secret keys are not allowed in files at all."""
+    """Explains an unknown name, with the name that was probably meant. Secret keys are not allowed in files at all."""
     if SECRET.search(name.rpartition(".")[2]):
         return UsageError("config.secret", name=name, origin=origin)
     if nearest_name := find_nearest(name, list_setting_names(Settings)):
@@ -100,8 +100,8 @@ NOTHING = "–"
 
 
 def parse_value(key: Key, text: str, origin: str) -> Any:
-    """Returns the value that a text means for this setting; full-width digits count as digits. Raises UsageError for a
-    text that cannot be its value."""
+    """Returns the value of this setting that a text stands for; full-width digits count as digits. Raises UsageError
+    for a text that cannot be its value."""
     problem: UsageError | None = None
     name = ".".join(key)
     for candidate in _readings(text):

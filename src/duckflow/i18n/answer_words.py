@@ -1,8 +1,9 @@
-"""Sorts the words of an answer into kinds, as each language lists them (`patterns/answers.txt`), and tells whether a
-message begins like an answer.
+"""Sorts the words of an answer into kinds, as each language lists them (`patterns/answers.txt`).
 
 A yes consists of words that agree and words that say nothing; a no may also have words that refuse. Any other word
-makes it a wish, a condition or a question, and then it is neither."""
+makes a text a wish, a condition or a question; it is then neither yes nor no. A Gate is the question before a risky
+action.
+"""
 
 import re
 import unicodedata
@@ -12,26 +13,26 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.language import begins, entries, facts_of, languages_in, search
-from duckflow.state.question import gate_key
+from duckflow.i18n.words import begins, entries, facts_of, fullmatch, languages_in, search
+from duckflow.state.question import GATE_KEYS, NUMBERED_CHOICES
 
 DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
 REASONS = {*DEEDS, "reason"}
-"""Kinds of words by which a no says more than no: what is wanted, or why."""
+"""The kinds of words in a no that tell what the user wants instead, or why."""
 KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
 LONGEST = 80
-"""The most characters of a plain yes or no."""
+"""The largest number of characters of a plain yes or no."""
 GAP = r"[\s,、。.!~〜…♪☆;:\-\"'「」()*]+"
 BEGINNING = 60
 TELLS_GOAL = 12
-"""The least characters of a message that may name a goal: a shorter one ("go on then") does not."""
+"""The fewest characters of a message that may name a goal. A shorter message ("go on then") does not name one."""
 ASKED_SHORTLY = r"\W*\w+(?: \w+)?\s*[?？]"
 SIGNS = {"agree": "[👍👌🙆✅⭕🆗]", "refuse": "[❌🙅👎🛑🚫]", "glue": r"[🙏😊😀🎉✨🏻🏼🏽🏾🏿\ufe0f]"}
 
 
 @cache
 def _kinds(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """Returns the words of these languages as one pattern with a group for each, and the kind of each group."""
+    """Returns the words of these languages as one pattern with a group for each word, and the kinds of the groups."""
     gaps = [rule.source for language in languages for kind, rule in entries(language, "answers") if kind == "gap"]
     words = [*_words(languages, "answers", KINDS), *SIGNS.items()]
     pattern = "|".join((GAP, *filter(None, gaps), *(f"({source})" for _, source in words)))
@@ -39,8 +40,8 @@ def _kinds(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]
 
 
 def _words(languages: tuple[str, ...], topic: str, kinds: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the pattern of each word. The default language comes after the others. Languages without
-    spaces come last, since their words would be found inside the words of the others."""
+    """Yields the kind and the pattern of each word. The default language comes after other languages. Languages without
+    spaces come last, since their words could match inside the words of other languages."""
     for language in sorted(languages, key=lambda code: (not facts_of(code).spaces, code == DEFAULT_LANGUAGE)):
         letters, spaces = facts_of(language).letters, facts_of(language).spaces
         for kind, rule in entries(language, topic):
@@ -49,7 +50,7 @@ def _words(languages: tuple[str, ...], topic: str, kinds: Collection[str]) -> It
 
 
 def kinds_in(text: str, language: str) -> Iterator[str]:
-    """Yields the kinds of the words, as far as they are known. The last one is empty where a word is not known."""
+    """Yields the kind of each word, up to the first unknown word, for which it yields an empty text."""
     plain_text = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
     words, kinds = _kinds(languages_in(plain_text, language))
     offset = 0
@@ -64,8 +65,8 @@ def kinds_in(text: str, language: str) -> Iterator[str]:
 
 
 def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
-    """Returns `yes` or `no` where a text says just that, and nothing where it says more, or both, or asks. Praise alone
-    is neither: it does not say what is to be done."""
+    """Returns `yes` or `no` where a text says just that; empty where it says more, or both, or asks. Praise alone is
+    neither yes nor no, because it does not say what is to be done."""
     kinds = {""} if asks(text, language) else set(kinds_in(text, language))
     if kinds & {"unclear", ""} or {"yes", "refuse"} <= kinds:
         return ""
@@ -75,7 +76,7 @@ def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
 
 
 def agrees_somewhere(text: str, language: str) -> bool:
-    """Says whether a word that agrees stands anywhere in the text, whatever else it says."""
+    """Says whether the text contains a word that agrees, whatever else it says."""
     plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     words, kinds = _kinds(languages_in(plain_text, language))
     known_kinds = (kinds[word.lastindex - 1] for word in words.finditer(plain_text) if word.lastindex)
@@ -83,15 +84,21 @@ def agrees_somewhere(text: str, language: str) -> bool:
 
 
 def without_politeness(text: str, language: str) -> str:
-    """Puts a gap in place of every word that is there for politeness or grammar, or only agrees."""
+    """Replaces each word that only serves politeness or grammar, or only agrees, by a space."""
     words, kinds = _kinds(languages_in(text, language))
     polite = {"glue", "yes", "agree", "praise"}
     return words.sub(lambda word: " " if word.lastindex and kinds[word.lastindex - 1] in polite else word[0], text)
 
 
+def means_either(text: str, language: str) -> bool:
+    """Says whether a text consists of words that people say for a yes as well as for "no, thank you"."""
+    plain = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
+    return fullmatch("answers.either", plain, language) is not None
+
+
 def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text is a yes that names just what is asked about: `yes, delete it`."""
-    says_more = asks(text, language) or search("answers.more", text, language)
+    says_more = asks(text, language) or search("answers.more", text, language) or means_either(text, language)
     kinds = [] if says_more else list(kinds_in(text, language))
     return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
 
@@ -99,7 +106,7 @@ def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> b
 NAME = "name"
 FIRST_SIGN = r"([,.;!、。])"
 SPELLED = re.compile(r"[a-z0-9_./*+#@-]*[a-z0-9_/*+#@]")
-"""A name in letters that a program, a file or a folder may have."""
+"""Matches a name, in ASCII letters and signs, that a program, a file or a folder may have."""
 
 
 @cache
@@ -113,14 +120,14 @@ def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str
 
 
 class ScopeWords(NamedTuple):
-    """The kinds of the words of a sentence that says how far a yes goes, in order, and the names between them."""
+    """The words of a sentence about the scope of a yes: the kinds of its words in order, and the names between them."""
 
     kinds: tuple[str, ...]
     names: tuple[str, ...]
 
     @property
     def allows(self) -> bool:
-        """Says whether the words mean that no question is needed from now on, for at most one name."""
+        """Says whether the words allow something without further questions, for at most one name."""
         kinds = set(self.kinds)
         if "condition" in kinds or len(self.names) > 1:
             return False
@@ -132,19 +139,19 @@ class ScopeWords(NamedTuple):
 
     @property
     def speaks(self) -> bool:
-        """Says whether any of the words is about how far a yes goes."""
+        """Says whether any of the words tells how far a yes goes."""
         return bool({"spared", "long", "rest", "grant"} & {*self.kinds})
 
     @property
     def _joins_its_name(self) -> bool:
-        """Says whether the word beside the name shows that it is one. By itself it may be a verb that asks for
+        """Says whether a word beside the name marks it as a name. Without such a word it may be a verb that asks for
         something else."""
         index = self.kinds.index(NAME)
         return "of" in self.kinds[max(0, index - 1) : index] or "link" in self.kinds[index + 1 : index + 2]
 
 
 def scope_words(text: str, language: str) -> ScopeWords:
-    """Reads how far a yes goes. Agreeing words before the first punctuation mark say nothing about that."""
+    """Reads the words about the scope of a yes. Agreeing words before the first punctuation mark are left out."""
     plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     head, sign, tail = (*re.split(FIRST_SIGN, plain_text, maxsplit=1), "", "")[:3]
     plain_text = tail if sign and yes_or_no(head, language) == "yes" else plain_text
@@ -174,14 +181,21 @@ def scope_words(text: str, language: str) -> ScopeWords:
 
 @cache
 def words_of_choices(languages: tuple[str, ...]) -> dict[str, str]:
-    """Returns the choices that single words stand for."""
+    """Returns the single words that stand for choices, each with its choice."""
     pairs = (pair for language in languages for pair in entries(language, "answers") if pair[0].startswith("choice."))
     return {word: name.removeprefix("choice.") for name, rule in pairs for word in rule.source.split("|") if word}
 
 
+def gate_key(sign: str) -> str:
+    """Returns the choice that a number or a letter stands for at a Gate; an empty text if there is none."""
+    if sign.isdecimal():
+        return GATE_KEYS[int(sign) - 1] if 1 <= int(sign) <= len(GATE_KEYS) else ""
+    return next((key for key in GATE_KEYS[NUMBERED_CHOICES:] if key[0] == sign.casefold()), "")
+
+
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a line begins like an answer at a Gate, whatever else it says: with a plain yes or no, with a number
-    or letter of a choice, or with a first part that is an answer by itself."""
+    """Says whether a line begins like an answer to a Gate, whatever follows: with a plain yes or no, with the number or
+    letter of a choice, or with a first part that is a complete answer."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     part = search("answers.part", plain_text, language)
     head = plain_text[: part.start()] if part else plain_text
@@ -199,5 +213,5 @@ def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a message may tell what is to be done: it is long enough, and no mere reply."""
+    """Says whether a message may name a goal: it is long enough, and does more than reply."""
     return len(text.strip()) >= TELLS_GOAL and not replies_only(text, language)

@@ -1,7 +1,9 @@
-"""Reads an answer as a whole: a verdict, and what comes with it. Every other reader of answers uses this one.
+"""Reads an answer as a whole: its verdict, scope and reason. All other readers of answers use this one.
 
-How far a yes goes and how the work is to run are taken out of the sentence (`patterns/scopes.txt`). Everything else is
-read word by word (`patterns/answers.txt`). An unclear answer is never taken for a yes or a no."""
+Words about the scope of a yes (how far it goes) and about how the work is to run are taken out of the sentence first
+(`patterns/scopes.txt`); all other words are read one by one (`patterns/answers.txt`). An unclear answer is never taken
+for a yes or a no.
+"""
 
 import re
 import unicodedata
@@ -14,87 +16,89 @@ from duckflow.i18n.answer_words import (
     BEGINNING,
     REASONS,
     agrees_somewhere,
+    gate_key,
     kinds_in,
+    means_either,
     scope_words,
     words_of_choices,
     yes_or_no,
 )
 from duckflow.i18n.asking import asks, ends_asking
-from duckflow.i18n.language import begins, fitting, fullmatch, languages_in, search
-from duckflow.state.question import Answer, gate_key
+from duckflow.i18n.words import begins, fitting, fullmatch, languages_in, search
+from duckflow.state.question import Answer
 
 Verdict = Literal["yes", "no", "other"]
 Scope = Literal["", "once", "session", "always"]
 PLACES = ("foreground", "background")
 PARTS = (*PLACES, "session", "always", "aside", "once")
-"""The parts that are taken out of a sentence, in this order."""
+"""Names of the parts that are taken out of a sentence, in this order."""
 PERMANENT = "always"
-"""The choice of a permanent rule. It is never made by a single key."""
+"""The choice of a permanent rule. A single key never makes this choice."""
 LONGEST = 300
-"""The most characters of an answer: a longer text is a message, and nothing is read into it."""
+"""The most characters of an answer. A longer text is a message, and is not read as an answer."""
 SHORT = 6
-"""The most characters of a yes that is too short to say anything else."""
+"""The most characters of a yes that is too short to say anything more."""
 TELLING = 3
-"""The least number of words that say more than a sigh of consent."""
+"""The fewest words of a clause that may give an order. A shorter clause with a word of agreement only agrees."""
 PUNCTUATION = " 。、.,!！"
 SIGNS = (":", ",", "、", "。", ".")
 DASH = r"\s+[–—-]+\s+"
-"""A dash between two parts of a sentence."""
+"""Matches a dash between two parts of a sentence."""
 SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
-"""A space between words of a language that needs none, or before a punctuation mark."""
+"""Matches a space between words of a language that needs none, or before a punctuation mark."""
 CLAUSE_END = r"[,.;:!、。]"
 LAST_CLAUSE = r"^|[,.;:!]\s|[、。]"
 SAYS_LITTLE = {"yes", "agree", "praise", "glue"}
 AGREED = " 👍 "
-"""A sign that stands in the sentence for words that said yes and how far at the same time."""
+"""A sign that stands in the sentence for words that gave both a yes and its scope."""
 
 
 class WholeAnswer(NamedTuple):
-    """The meaning of an answer."""
+    """The meaning of an answer to a question, read as a whole."""
 
     verdict: Verdict = "other"
     reason: str = ""
-    """The reason of a no: what is wanted instead, or why."""
+    """The reason given with a no: what the user wants instead, or why not."""
     scope: Scope = ""
-    """The reach of a yes."""
+    """How far a yes goes: this once, this session, or always."""
     about: str = ""
-    """The thing that the scope is for, in the words that were said; nothing where it is what was asked about."""
+    """The thing that the scope is for, in the user's words; empty where it is the thing that was asked about."""
     for_good: bool = False
-    """The word was said that a permanent rule requires."""
+    """The answer contains the word that a permanent rule requires."""
     condition: bool = False
-    """Something else is wanted first: nothing may be done yet."""
+    """The user wants something else first, so nothing may be done yet."""
     background: bool = False
     bounded: bool = False
-    """The yes is for what it names, and says nothing of the other things that were asked about."""
+    """The yes is only for the things it names, not for other things that were asked about."""
     asks: bool = False
-    """The answer asks something back."""
+    """The answer asks something back, so it is neither yes nor no."""
     waits: bool = False
-    """Nothing is decided yet."""
+    """The user has not decided yet."""
     wish: bool = False
-    """The answer agrees, but says more than that or sets a condition."""
+    """The answer agrees, but says more or sets a condition."""
     reaches: bool = False
-    """The answer may say how far a yes goes, in words that are not surely known."""
+    """The answer may set the scope of a yes, in words that are not known for certain."""
     against: bool = False
-    """Something in the answer may speak against what was asked."""
+    """Some words of the answer may speak against the thing that was asked."""
     rest: str = ""
-    """The part beside a yes that is not understood. The scope and the place of the yes are in `agreed`."""
+    """The part of an answer with a yes that is not understood. `agreed` holds the understood part."""
     agreed: "WholeAnswer | None" = None
-    """The yes in the answer, without the rest."""
+    """The understood part of the answer: the yes, with its scope and how the work is to run."""
 
     @property
     def may_be_yes(self) -> bool:
-        """Says whether it is a yes, or at least nothing in it speaks against that."""
+        """Says whether the answer is a yes, or at least has nothing that speaks against a yes."""
         doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
         return self.plain_yes or not doubts
 
     @property
     def plain_yes(self) -> bool:
-        """Says whether it is a yes to all that was asked."""
+        """Says whether the answer is a yes to everything that was asked."""
         return self.verdict == "yes" and not self.bounded
 
 
 class Parts(NamedTuple):
-    """A sentence without the parts that were taken out of it, and what those parts mean."""
+    """A sentence without the parts that were taken out of it (`rest`), and the meaning of those parts."""
 
     rest: str
     scope: Scope = ""
@@ -106,12 +110,14 @@ class Parts(NamedTuple):
 @lru_cache(maxsize=64)
 def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
+    if means_either(text, language):
+        return WholeAnswer()
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
     plain = _main_part(plain, language) if len(plain) <= LONGEST else plain
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
-    waits = search("scopes.wait", plain, language) is not None
+    waits = search("scopes.wait", without_own_doing(plain, language), language) is not None
     is_against = search("scopes.against", plain, language) is not None
     choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
@@ -133,7 +139,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         reason = plain
     if word == "no" or reason:
         last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
-        # Where a text begins with a condition, its words belong to the condition: none of them refuses.
+        # Where a text begins with a condition, its words belong to the condition, so none of them refuses.
         has_condition = begins("scopes.condition", plain, language)
         is_doubtful = (
             has_condition or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
@@ -157,21 +163,31 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     wish = kinds[:1] in (["yes"], ["agree"]) and kinds[-1:] == [""]
     condition = search("scopes.condition", parts.rest, language) is not None
     wish |= condition and agrees_somewhere(parts.rest, language)
-    reaches = not condition and (bool(parts.scope) or scoped.speaks)
+    reaches = scoped.speaks and not parts.scope if condition else scoped.speaks or bool(parts.scope)
     answer = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=is_against)
     return answer if waits else _clause_by_clause(plain, answer, language)
 
 
+def without_own_doing(plain: str, language: str) -> str:
+    """Returns the text without the clauses at its end that only say what the user does meanwhile: `wait, let me look at
+    the tests first`."""
+    clauses = _clauses(plain, language)
+    clause_count = len(clauses)
+    while clause_count > 1 and fullmatch("scopes.own", clauses[clause_count - 1], language):
+        clause_count -= 1
+    return ", ".join(clauses[:clause_count]) if clause_count < len(clauses) else plain
+
+
 def _polite_order(plain: str, language: str) -> str:
-    """Returns the order in a yes that is put politely as a question ("yes, could you run it?"), if there is one."""
+    """Returns the order in a yes that is politely put as a question ("yes, could you run it?"); empty if none is."""
     polite = search("scopes.polite", plain, language)
     agrees = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
     return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and agrees else ""
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
-    """Reads a yes with more beside it. Clauses that agree, praise, remark something or say how far the yes goes are
-    understood; where nothing else is left, it is a yes. Where a clause refuses, the first reading stays."""
+    """Reads an answer with a yes and further clauses. Clauses that agree, praise, remark something or set the scope are
+    understood; if there are no others, the answer is a yes. If a clause refuses, the reading `read` stays."""
     agreed, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         kinds = set(kinds_in(clause, language))
@@ -204,7 +220,7 @@ def _clauses(plain: str, language: str) -> list[str]:
 
 
 def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
-    """Adds what one more clause says. `once` takes every wider scope back."""
+    """Adds the meaning of one more clause. The word `once` cancels every wider scope."""
     only_once = "once" in (scope, agreed.scope)
     return agreed._replace(
         scope="once" if only_once else scope or agreed.scope,
@@ -216,7 +232,7 @@ def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, backgr
 
 def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
     """Says whether a clause only praises or gives a reason, so that it asks for nothing. A clause with a name, a
-    negation, a wish or a comparison may ask for something; one about the past may say that nothing is needed."""
+    negation, a wish or a comparison may ask for something; a clause about the past may say that nothing is needed."""
     if search("scopes.against", clause, language):
         return False
     if fullmatch("scopes.praises", clause, language):
@@ -224,12 +240,14 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
     if search("scopes.asks_for", clause, language):
         return False
     busy_remark = agreed.background and fullmatch("scopes.busy", clause, language)
-    return bool(busy_remark or fullmatch("scopes.remark", clause, language))
+    # After "no more questions", the user says when they look at it.
+    own_doing = agreed.scope in ("session", "always") and fullmatch("scopes.own", clause, language)
+    return bool(busy_remark or own_doing or fullmatch("scopes.remark", clause, language))
 
 
 def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
-    """Reads a number of the offered list, a word for a choice, a yes or a no, or `no: because …`; else returns
-    nothing."""
+    """Reads the number of an offered choice, a word for a choice, a yes or a no, or `no: because …`; returns None for
+    any other text."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     word = plain_text.strip(PUNCTUATION).casefold()
     choice = gate_key(word)
@@ -248,13 +266,13 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
 
 
 def spelled_out(text: str) -> str:
-    """Puts a yes in place of the number for yes, where an answer begins with that and says more."""
+    """Replaces the number for yes at the beginning of an answer by a yes, if more text follows."""
     head, separator, remainder = _split_reason(unicodedata.normalize("NFKC", text).strip())
     return f"{AGREED.strip()}, {remainder}" if separator and remainder and gate_key(head) == "yes" else text
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """Returns the names of programs, files and folders in the words of a scope. `the test runs` names `test`."""
+    """Returns the names of programs, files and folders in the text about a scope. `the test runs` names `test`."""
     remaining_text = about.casefold()
     for name, replacement in (("scopes.tests", " test "), ("scopes.pointing", " ")):
         remaining_text, _ = _without(name, remaining_text, replacement, language)
@@ -262,14 +280,14 @@ def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
 
 
 def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "files", "all"]:
-    """Says whether a scope is the plan that is carried out: only its files, or all of it."""
+    """Says whether a scope is the current plan: `files` for only its files, `all` for all of it; empty if neither."""
     if not fullmatch("scopes.plan", about, language):
         return ""
     return "files" if search("scopes.files", about, language) else "all"
 
 
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
-    """Says whether a text points at the permanent rule, but without the word that this requires."""
+    """Says whether a text chooses the permanent rule by a key, without the word that the rule requires."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
     return PERMANENT in offered and (word == "a" or gate_key(word) == PERMANENT)
 
@@ -280,7 +298,7 @@ def _names_always(plain: str, language: str) -> bool:
 
 
 def _main_part(plain: str, language: str) -> str:
-    """Returns the text without what people say before they answer ("sorry for the wait"), or to say that they repeat
+    """Returns the text without phrases that people say before they answer ("sorry for the wait"), or when they repeat
     themselves ("as I said")."""
     for name in ("scopes.preface", "scopes.afterword"):
         plain, _ = _without(name, plain, " ", language)
@@ -288,8 +306,8 @@ def _main_part(plain: str, language: str) -> str:
 
 
 def _taken_apart(plain: str, language: str) -> Parts:
-    """Takes out how far a yes goes and how the work is to run. `once` takes every wider scope back, and words about the
-    session limit `always`."""
+    """Takes out words about the scope of a yes and about how the work is to run. The word `once` cancels every wider
+    scope, and words about the session limit `always`."""
     sentence, scope_parts, begins_with_scope = plain, dict[str, str](), False
     for part in PARTS:
         for name, replacement in (
@@ -297,7 +315,7 @@ def _taken_apart(plain: str, language: str) -> Parts:
             (f"scopes.{part}", " " if part in PLACES else " , "),
         ):
             sentence, matches = _without(name, sentence, replacement, language)
-            # Words about where the work is to run may stand in the middle of a sentence about something else.
+            # Words about how the work is to run may stand in the middle of a sentence about something else.
             sentence = re.sub(SPLIT, "", " ".join(sentence.split())) if part in PLACES and matches else sentence
             for match in matches:
                 about = (match.groupdict().get("about") or "").strip()
@@ -309,7 +327,7 @@ def _taken_apart(plain: str, language: str) -> Parts:
     if "session" in scope_parts and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
         scope = "session"
     about = "" if scope == "once" else scope_parts.get("session") or scope_parts.get("always") or ""
-    # A sentence that begins with what is allowed ("all rst files are fine") agrees to just that, unless a yes follows.
+    # A sentence that begins with an allowed thing ("all rst files are fine") agrees to just that, unless a yes follows.
     follows = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
     agrees = agrees_somewhere(follows, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
     is_bounded = begins_with_scope and bool(named_in(about, language)) and not agrees
@@ -319,7 +337,7 @@ def _taken_apart(plain: str, language: str) -> Parts:
 
 
 def _without(name: str, text: str, replacement: str, language: str) -> tuple[str, list[re.Match[str]]]:
-    """Returns the text with `replacement` in place of everything that the patterns find, and the matches."""
+    """Returns the text with each match of the named patterns replaced by `replacement`, and the matches."""
     matches: list[re.Match[str]] = []
     for code in languages_in(text, language):
         for pattern in fitting(code, name, text):
@@ -327,37 +345,37 @@ def _without(name: str, text: str, replacement: str, language: str) -> tuple[str
             while (match := pattern.search(text, offset)) and match[0]:
                 matches.append(match)
                 text = text[: match.start()] + replacement + text[match.end() :]
-                # The replacement may look the same, so the search goes on behind it.
+                # The replacement may match again, so the search goes on after it.
                 offset = match.start() + len(replacement)
     return text, matches
 
 
 def _begins_agreeing(plain: str, language: str) -> bool:
-    """Says whether the first word agrees, apart from politeness and praise."""
+    """Says whether the first word agrees, after words of politeness and praise."""
     kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
     return next(kinds, "") in ("yes", "agree")
 
 
 def _refusal(plain: str, language: str) -> str:
-    """Returns the reason in `no, because …`, or nothing where the text does not begin with a no."""
+    """Returns the reason in `no, because …`; empty where the text does not begin with a no."""
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     head, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first = next(kinds_in(plain, language), "") if separator else ""
     if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
         return ""
-    # Without a sign after it the first word may belong to what is wanted: "not the README".
+    # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()
 
 
 def _orders_else(plain: str, language: str) -> bool:
-    """Says whether a part of a no says what to do instead: `no, start the plan`."""
-    parts = [list(kinds_in(part, language)) for part in re.split(CLAUSE_END, plain)]
-    return any(len(kinds) >= TELLING and "agree" in kinds and "refuse" not in kinds for kinds in parts)
+    """Says whether a clause of a no says what to do instead: `no, start the plan`."""
+    kinds_of_clauses = [list(kinds_in(clause, language)) for clause in re.split(CLAUSE_END, plain)]
+    return any(len(kinds) >= TELLING and "agree" in kinds and "refuse" not in kinds for kinds in kinds_of_clauses)
 
 
 def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> Answer | None:
-    """Reads a no that is chosen by its number or letter and has a reason: `2: use tabs`, `n: use tabs`."""
+    """Reads a no that is given by its number or letter and has a reason: `2: use tabs`, `n: use tabs`."""
     head, separator, reason = _split_reason(plain)
     if "no" not in offered or not separator.strip() or not reason.strip():
         return None
@@ -366,7 +384,7 @@ def _refused_by_choice(plain: str, offered: tuple[str, ...], language: str) -> A
 
 
 def _split_reason(text: str, marks: Sequence[str] = (*SIGNS, " ")) -> tuple[str, str, str]:
-    """Splits a text at the first of the marks."""
+    """Splits a text at the first mark. Returns the text before the mark, the mark, and the text after it."""
     mark_offsets = [(offset, mark) for mark in marks if (offset := text.find(mark)) > 0]
     offset, mark = min(mark_offsets, default=(len(text), ""))
     return text[:offset], mark, text[offset + len(mark) :].lstrip(PUNCTUATION + ":")

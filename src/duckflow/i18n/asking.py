@@ -1,29 +1,30 @@
 """Finds out whether a text asks the user something: by a question mark, by the form of its last sentence, or by asking
-for a decision. The grammar of each language stands in its folder (`patterns/asking.txt`)."""
+for a decision. The grammar of each language stands in the language's folder (`patterns/asking.txt`)."""
 
 import re
 import unicodedata
 from collections import deque
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import begins, fitting, languages_in, search
+from duckflow.i18n.words import begins, fitting, languages_in, search
 
 HIDDEN = (
     r"(?ms)```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|^>[^\n]*$"
     r"|\"[^\"\n]{1,200}\"|“[^”\n]{1,200}”|「[^」\n]{1,200}」|『[^』\n]{1,200}』"
 )
-"""Code, addresses and quotations: a question mark in them asks nobody anything."""
+"""Code, addresses and quotations. A question mark in them is no question to the user."""
 ASKED = r"[?？]+[)）*_\"”]*(?:\s*[(（][^()（）\n]{0,200}[)）])?"
-ITEM = r"\s*(?:[-*•・]|\(?\d{1,2}[.):）、．]|\(?[A-Da-dＡ-Ｄ][.):）：])\s*"
+ITEM = r"\s*(?:[-*•・]|\(?(?:\d{1,2}|[A-Da-dＡ-Ｄ])(?:[.](?![A-Za-z0-9])|[):）：、．]))\s*"
+"""The mark of a list item. `a.txt` and `3.12` do not begin with such a mark."""
 SENTENCE_END = r"[?？!！。]|[.](?=\s|$)|\n"
 STATEMENT = r"(?<=[。！])|(?<=[.!])\s+"
 QUESTION_MARKS = "?？"
 SPOKEN = r"(?<=[すうん]か)(?<!どうか)。"
-"""The full stop of a polite question, which needs no mark."""
+"""The full stop after a polite Japanese question, which needs no question mark."""
 LAST_QUESTIONS = 50
-"""The number of questions at the end that are looked at: a text may consist of nothing else."""
+"""The largest number of questions that are examined: a whole text may consist of questions."""
 LONGEST_HELD, REMEMBERED = 4000, 2000
-"""The most characters that are held back for a question, and the characters of the text before that still matter."""
+"""The most characters that are held back, and the number of characters already passed on that are remembered."""
 
 
 def has_question(text: str) -> bool:
@@ -31,22 +32,21 @@ def has_question(text: str) -> bool:
 
 
 def last_question(text: str) -> str:
-    """Returns the question that a text ends with, without what was said before it."""
+    """Returns the question at the end of a text, without the sentences before it."""
     line = text.rstrip().rpartition("\n")[2]
-    parts = re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)
-    return next((part.strip() for part in reversed(parts) if part.strip()), "")
+    sentences = re.split(STATEMENT, re.sub(ITEM, "", line, count=1) if re.match(ITEM, line) else line)
+    return next((sentence.strip() for sentence in reversed(sentences) if sentence.strip()), "")
 
 
 def one_question(text: str) -> str:
-    """Returns the text without the questions after the first one of those at its end."""
+    """Returns the text, and of the questions at its end only the first one."""
     end = settled(text, whole=True)
     return text[:end].rstrip() if end < len(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
-    """Returns how much of a text is sure to stay: up to the first question after which only questions follow.
-
-    `whole` means that nothing more comes, so a sentence without an end is complete."""
+    """Returns the length of the text that stays: up to the first question after which only questions follow. `whole`
+    means that the text is complete, so its last sentence may lack an end."""
     marked_text = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
     if not has_question(marked_text):
         return len(text)
@@ -61,7 +61,7 @@ def settled(text: str, whole: bool = False) -> int:
 
 
 class QuestionStream:
-    """Passes on a text as it comes, and holds back what may be one question too many."""
+    """Passes on a text as it comes, and holds back text that may be one question too many."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -82,8 +82,8 @@ class QuestionStream:
         return passed_text
 
     def _forget(self) -> None:
-        """Keeps the end of the text that was passed on, from the beginning of a line where there is one. Code stays
-        code."""
+        """Forgets text that was passed on, up to a line's beginning near its end. If that is inside a code block, a
+        fence is added, so that code stays code."""
         offset = self._shown - REMEMBERED
         if offset < REMEMBERED:
             return
@@ -93,7 +93,7 @@ class QuestionStream:
 
 
 def _place(text: str, place: int) -> tuple[bool, str]:
-    """Says whether a place is in an item of a list, and returns the line that the list belongs to. After a question the
+    """Says whether a place is in a list item, and returns the line before the list. If that line is a question, the
     items are its choices."""
     *lines_before, line = text[:place].split("\n")
     if not re.match(ITEM, line):
@@ -109,7 +109,7 @@ def _place(text: str, place: int) -> tuple[bool, str]:
 
 
 def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
-    """Says whether nothing but questions follows. A list after a question holds its choices."""
+    """Says whether only questions follow. A list after a question does not count: it holds the question's choices."""
     first = _word_from(text, place)
     if first == len(text):
         return not whole
@@ -128,24 +128,24 @@ def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
 
 
 def _word_from(text: str, place: int) -> int:
-    """Returns where the next word begins."""
+    """Returns the place where the next word begins."""
     match = re.compile(r"\S").search(text, place)
     return match.start() if match else len(text)
 
 
 def _line_from(text: str, place: int) -> int:
-    """Returns where something other than line breaks and spaces begins."""
+    """Returns the place of the first character that is neither a line break nor a space."""
     match = re.compile(r"[^\n ]").search(text, place)
     return match.start() if match else len(text)
 
 
 LONGEST_END = 600
-"""Characters at the end that are looked at: a question further up is not what the text ends with."""
+"""The number of characters at the end of a text that are examined: an earlier question is not at the end."""
 MARKED = r"[?？]+[)）*_\"”’']*\Z"
 SENTENCES = r"(?<=[。！？])|(?<=[!?])(?=\s|[^\x00-\x7f」』])|(?<=[^\d]\.)(?=\s)|(?<=[?？][)）])|\n+"
 ENDING = r"[\s。．.!！…~〜ー:：;；*_)）]+\Z"
 BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
-"""Text that may stand behind a question without taking it back: a choice, a remark in brackets, or code."""
+"""Text that may stand after a question without taking the question back: a choice, a remark in brackets, or code."""
 
 
 def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -156,13 +156,13 @@ def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a text ends by asking what else there is to do: a polite end, which leaves nothing open."""
+    """Says whether a text ends by asking what else there is to do. Such a polite end leaves nothing open."""
     return ends_asking(text, language) and search("asking.offers_more", last_question(text), language) is not None
 
 
 def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a text ends with a question about the matter itself, which the work may answer, or with a polite one
-    that leaves nothing open. A question that asks for permission or may offer a choice is for the user to answer."""
+    """Says whether a text ends with a question about the matter itself, which the work may answer, or with a polite
+    question that leaves nothing open. A question for permission or with a choice is for the user to answer."""
     last = last_question(text)
     if not ends_asking(text, language) or search("asking.leave", last, language):
         return False
@@ -171,7 +171,7 @@ def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a text ends by asking for an answer, perhaps with choices or a remark behind the question."""
+    """Says whether a text ends by asking for an answer, perhaps with choices or a remark after the question."""
     end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
     sentences = [part.strip() for part in re.split(SENTENCES, end) if part and part.strip()]
     while sentences:
@@ -183,17 +183,30 @@ def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     return False
 
 
-def asks_in_passing(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a text asks for permission or offers a choice, and then goes on: the user has not answered yet."""
+def question_in_passing(text: str, language: str = DEFAULT_LANGUAGE) -> str:
+    """Returns the sentence that asks for permission or offers a choice although the text goes on without waiting for
+    the user's answer; empty if there is none."""
     marked_text = re.sub(SPOKEN, "？", re.sub(HIDDEN, "x", text.strip()[-LONGEST_HELD:]))
     sentences = [
         unicodedata.normalize("NFKC", part.strip()) for part in re.split(SENTENCES, marked_text) if part.strip()
     ]
-    return any(re.search(MARKED, sentence) and _is_for_user(sentence, language) for sentence in sentences[:-1])
+    questions = (part for part in sentences[:-1] if re.search(MARKED, part) and _is_for_user(part, language))
+    return next(questions, "")
+
+
+def leaves_open(text: str, question: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether only the user can answer the question of a text: the question asks for permission or offers a
+    choice, and the text does not go on with the answer ("Should I worry? No, nothing uses it.")."""
+    text_after = unicodedata.normalize("NFKC", text).rpartition(question.rstrip(QUESTION_MARKS))[2].lstrip("?。 \n")
+    return _is_choice(question, language) and not begins("asking.answered", text_after, language)
+
+
+def _is_choice(question: str, language: str) -> bool:
+    return bool(search("asking.leave", question, language) or search("asking.chooses", question, language))
 
 
 def _is_for_user(question: str, language: str) -> bool:
-    return bool(search("asking.leave", question, language) or search("asking.chooses", question, language))
+    return _is_choice(question, language) or bool(search("asking.may_choose", question, language))
 
 
 def asks(sentence: str, language: str = DEFAULT_LANGUAGE) -> bool:

@@ -1,4 +1,4 @@
-"""Makes text harmless for a terminal, and shows what a line would hide."""
+"""Makes text harmless for a terminal, and shows characters that a terminal would hide."""
 
 import re
 import unicodedata
@@ -10,12 +10,12 @@ KEPT = frozenset("\n\t")
 JOINS = frozenset("\u200d\ufe0f")
 """Characters that hold an emoji together."""
 STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-# Letters and marks that take no room or look like a space: they can hide a part of a name.
+# Letters and marks that take no room or look like a space. They can hide a part of a name.
 UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 
 
 class ShownAs(dict[int, str]):
-    """The text that is shown for each character, worked out once."""
+    """A table of the text that is shown for each character. Each entry is computed once."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -33,7 +33,7 @@ SHOWN = ShownAs()
 
 
 def plain(text: str) -> str:
-    """Makes control and direction-changing characters visible, so that nothing from outside can steer the terminal."""
+    """Makes control and direction-changing characters visible, so that text from outside cannot steer the terminal."""
     if text.isascii() and text.isprintable():
         return text
     return text.replace("\r\n", "\n").translate(SHOWN)
@@ -48,7 +48,7 @@ MOST_MARKS = 2
 RUNS = re.compile(
     r"(?P<spaces>[ \t\u3000]{7,})"
     r"|(?P<odd>[\u00a0\u1680\u2000-\u200a\u202f\u205f]+)"
-    r"|(?P<unseen>[\u200b-\u200f\u2060-\u2064\ufeff\u180b-\u180f\ufe00-\ufe0f\U000e0000-\U000e01ef]+)"
+    r"|(?P<unseen>[\u200b-\u200f\u2060-\u2065\ufeff\u180b-\u180f\ufe00-\ufe0f\ufff0-\ufff8\U000e0000-\U000e0fff]+)"
 )
 NEW_LINE = "\n"
 EMPTY_LINES = re.compile(r"\n(?:[^\S\n]*\n){6,}")
@@ -56,7 +56,7 @@ EMOJI = ("\ufe0f", "\u200d", "\ufe0f\u200d")
 
 
 def folded(text: str, words: Words) -> str:
-    """Returns a line as it can be read: nothing in it can push the rest out of sight, or lie in it unseen."""
+    """Returns a line in which nothing can push other text out of sight, or stay unseen."""
     if not text.isascii():
         text = "".join(_without_stacks(text, words))
 
@@ -68,7 +68,7 @@ def folded(text: str, words: Words) -> str:
             return characters if width <= longest else f"⟨{words('gate.spaces', count=len(characters))}⟩"
         if run["odd"]:
             return plain("".join(f"\\x{ord(character):02x}" for character in characters))
-        joins = characters in EMOJI or (len(characters) == 1 and characters >= "\U000e0100")
+        joins = characters in EMOJI or (len(characters) == 1 and "\U000e0100" <= characters <= "\U000e01ef")
         if joins and character_before and not character_before.isascii():
             return characters
         return f"⟨{words('gate.unseen', count=len(characters))}⟩"
@@ -77,7 +77,7 @@ def folded(text: str, words: Words) -> str:
 
 
 def readable(text: str, words: Words) -> str:
-    """Makes a text from outside readable, line by line."""
+    """Makes a text from outside readable in a terminal, line by line."""
 
     def counted(run: re.Match[str]) -> str:
         return f"\n⟨{words('gate.empty_lines', count=run[0].count(NEW_LINE) - 1)}⟩\n"
@@ -87,13 +87,13 @@ def readable(text: str, words: Words) -> str:
 
 
 def one_line(text: str, words: Words, longest: int) -> str:
-    """Puts the model's own words in one line, so short that it cannot crowd out the rest."""
+    """Puts the model's own words in one line of at most `longest` characters."""
     line = folded(" ".join(text.split()), words)
     return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def _without_stacks(text: str, words: Words) -> Iterator[str]:
-    """Leaves out marks that stand above each other, since they can cover the lines around them."""
+    """Replaces many marks above one letter by a note, since they can cover the lines around them."""
     marks = 0
     for character in text:
         stacked = unicodedata.combining(character) or unicodedata.category(character) == "Me"

@@ -1,4 +1,4 @@
-"""Texts for the model: template files, notes, and quotations between marks that they cannot close."""
+"""Texts for the model: template files, notes, and quotations between marks that the quoted text cannot contain."""
 
 import hashlib
 import json
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from functools import cache
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.language import own_piece, read_piece
-from duckflow.state.phrase import Phrase
+from duckflow.i18n.words import own_piece, read_piece
+from duckflow.state.data import Phrase
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
@@ -19,8 +19,8 @@ def load(language: str, name: str) -> str:
 
 
 def fill(template: str, values: dict[str, str]) -> str:
-    """Puts the values in. A line whose placeholders are all empty is left out, with the label line that stands right
-    before it and ends in a colon."""
+    """Puts the values into the template. A line whose placeholders are all empty is left out, with the label line that
+    stands right before it and ends in a colon."""
     lines: list[str] = []
     for line in template.split("\n"):
         names = PLACEHOLDER.findall(line)
@@ -38,32 +38,32 @@ def render(language: str, name: str, **values: str) -> str:
 
 @cache
 def own_tool_texts(language: str) -> dict[str, str]:
-    """Returns the texts about our tools for the model that a language has itself, by operation."""
+    """Returns the language's own texts for the model about our tools, by operation, without the default's."""
     texts: dict[str, str] = json.loads(own_piece(language, "tools.json") or "{}")
     return texts
 
 
 def tool_text(language: str, name: str) -> str:
-    """Returns the text about a tool, or nothing where no language has one."""
+    """Returns the text about a tool in the language, else in the default; an empty text if there is none."""
     return own_tool_texts(language).get(name) or own_tool_texts(DEFAULT_LANGUAGE).get(name, "")
 
 
 @cache
 def own_notes(language: str) -> dict[str, str]:
-    """Returns the notes that a language has itself."""
+    """Returns the language's own notes by name, without the default's."""
     pairs = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
     return {name: text for name, _, text in pairs}
 
 
 def notes(language: str, phrases: Iterable[Phrase]) -> str:
-    """Returns the notes that others have named, each in a line of its own."""
+    """Returns the notes that the phrases name, one a line."""
     return "\n".join(
         note(language, phrase.key, **{name: str(text) for name, text in phrase.values.items()}) for phrase in phrases
     )
 
 
 def note(language: str, name: str, **values: str) -> str:
-    """Returns a sentence for the model, from the template `notes`: one line each, its name before the first colon."""
+    """Returns a sentence for the model from `notes.md`, where each line has a name before its first colon."""
     return fill(own_notes(language).get(name) or own_notes(DEFAULT_LANGUAGE)[name], values)
 
 
@@ -71,7 +71,7 @@ MARK_LENGTH = 8
 
 
 def mark_for(text: str) -> str:
-    """Returns a mark that is not part of the text. It is the same for the same text, so that a cached prefix stays."""
+    """Returns a mark that is not part of the text. The same text gets the same mark, so that a cached prefix stays."""
     mark = _digest(text)
     while mark in text:
         mark = _digest(mark)
@@ -83,7 +83,7 @@ def quoted(language: str, source: str, text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Puts a name from outside in one line, so that it cannot begin a line of its own."""
+    """Puts a name from outside in one line, so that no part of it begins a new line."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 

@@ -1,4 +1,4 @@
-"""Tells what a typed line is: an answer, a command, a word about running work, or a message."""
+"""Tells what a typed line is: an answer, a command, a wish about running jobs, or a message."""
 
 import re
 import unicodedata
@@ -7,10 +7,9 @@ from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
 from duckflow.i18n.answer_words import begins_as_answer
-from duckflow.i18n.answers import means_always, read_answer, read_whole
-from duckflow.i18n.language import fullmatch
-from duckflow.state.agent import AgentState
-from duckflow.state.job import JobStatus
+from duckflow.i18n.answers import means_always, read_answer, read_whole, without_own_doing
+from duckflow.i18n.words import fullmatch
+from duckflow.state.agent import AgentState, JobStatus
 from duckflow.state.question import Question
 
 Wish = Literal["progress", "pause", "resume", "cancel"]
@@ -18,7 +17,7 @@ Wish = Literal["progress", "pause", "resume", "cancel"]
 WISHES: tuple[Wish, ...] = get_args(Wish)
 LONGEST = 80
 UNDO, REDO = "/undo last", "/redo"
-"""The commands that an undo or redo in words stands for: it means what was done last."""
+"""The commands for a wish in words to undo or redo the last changes."""
 SIGNS = r"[?!,;:…、。]+|[.](?=\s|$)"
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
@@ -29,29 +28,31 @@ FITTING: dict[Wish, tuple[JobStatus, ...]] = {
 
 
 def wish_in(text: str, state: AgentState) -> Wish | None:
-    """Returns what a short message wants of the jobs, or nothing when none is there for it. Where the model has asked
-    something, words for going on answer that."""
+    """Returns the wish of a short message about the jobs, or None if no job fits. If the model has asked something,
+    words for going on answer the question instead."""
     if not state.jobs:
         return None
     statuses = {job.status for job in state.jobs.values()}
     wishes = _wishes(text, state.language)
+    if "progress" in wishes and state.just_ended():
+        return "progress"
     wish: Wish | None = next((wish for wish in wishes if not statuses.isdisjoint(FITTING[wish])), None)
     return None if wish == "resume" and state.asked else wish
 
 
 def means_stop(text: str, language: str) -> bool:
-    """Says whether a line is nothing but a word for stopping or waiting."""
+    """Says whether a line consists only of words for stopping or waiting."""
     return any(wish in ("pause", "cancel") for wish in _wishes(text, language))
 
 
 def means_pause(text: str, language: str) -> bool:
-    """Says whether a line only says that nothing is to go on for now."""
+    """Says whether a line says only that the jobs are to pause."""
     return _is(text, "pause", language)
 
 
 def restoring(text: str, state: AgentState) -> str:
-    """Returns the command for a line that only wants the last changes or the last undo taken back, where there are any.
-    Returns nothing where the line says anything else."""
+    """Returns the command for a line that only wants to take back the last changes or the last undo, if there are any;
+    an empty text for any other line."""
     if state.undone_last and _is(text, "redo", state.language):
         return REDO
     return UNDO if state.files_changed and _is(text, "undo", state.language) else ""
@@ -62,7 +63,8 @@ def _wishes(text: str, language: str) -> list[Wish]:
 
 
 def _is(text: str, wish: str, language: str) -> bool:
-    plain_text = " ".join(re.sub(SIGNS, " ", unicodedata.normalize("NFKC", text).casefold()).split())
+    wish_text = without_own_doing(text, language) if wish == "pause" else text
+    plain_text = " ".join(re.sub(SIGNS, " ", unicodedata.normalize("NFKC", wish_text).casefold()).split())
     return len(plain_text) <= LONGEST and fullmatch(f"wishes.{wish}", plain_text, language) is not None
 
 
@@ -70,7 +72,7 @@ SLASH, BANG = ("/", "／"), ("!", "！")
 
 
 def read_line(line: str, state: AgentState, questions: Sequence[Question], commands: Iterable[CommandInfo]) -> Meaning:
-    """Tells what a line is, by what is open, known and running."""
+    """Tells what a typed line is, judging by the open questions, the known commands and the running jobs."""
     text = line.strip()
     if not text:
         return "nothing"
@@ -90,8 +92,8 @@ def _begins_with_path(text: str, commands: Iterable[CommandInfo]) -> bool:
 
 
 def _goes_past(question: Question, text: str, state: AgentState, commands: Iterable[CommandInfo]) -> bool:
-    """Says whether a line goes past an open question. The user can always look around first; and a job's question does
-    not stand in the way of the conversation or of a pause, unless the line begins like an answer to it."""
+    """Says whether a line does not answer an open question. The user may always use a command first. A question of a
+    job does not stop other messages or a pause, unless the line begins like an answer to it."""
     name = unicodedata.normalize("NFKC", text).split()[0]
     if name.startswith("!") or any(name == f"/{command.name}" for command in commands):
         return True

@@ -8,7 +8,7 @@ ELLIPSIS = "…"
 
 
 def cells(text: str) -> int:
-    """Returns the columns of a text that has no control characters."""
+    """Returns the number of columns that a text without control characters takes."""
     if text.isascii():
         return len(text)
     total_width = wcswidth(text)
@@ -20,7 +20,7 @@ def cell(character: str) -> int:
 
 
 def fitted(text: str, columns: int) -> str:
-    """Returns the text, cut with an ellipsis when it is too wide."""
+    """Returns the text, cut with an ellipsis when it is wider than this."""
     if cells(text) <= columns:
         return text
     head, room = "", columns - 1
@@ -33,12 +33,12 @@ def fitted(text: str, columns: int) -> str:
 
 
 def padded(text: str, columns: int) -> str:
-    """Returns the text with spaces after it, up to so many columns."""
+    """Returns the text with spaces after it, so that it is `columns` columns wide."""
     return text + " " * max(0, columns - cells(text))
 
 
 def is_wide(character: str) -> bool:
-    """Says whether a character is written without spaces between words, so that a line may end after it."""
+    """Says whether the character's script has no spaces between words, so that a line may end after it."""
     return character > "\u2e7f" and unicodedata.east_asian_width(character) in "WF"
 
 
@@ -47,7 +47,7 @@ NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 
 
 def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
-    """Returns where to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
+    """Returns the places to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
     ends: list[int] = []
     start = cells_used = last = 0
     room = max(2, columns)

@@ -15,7 +15,7 @@ FENCED = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL)
 
 
 class Unfit(Exception):
-    """Raised for an answer that does not have the wanted shape. The message says what is wrong with it."""
+    """Raised for an answer that does not have the wanted shape. The message says what is wrong with the answer."""
 
 
 class AnswerShape(NamedTuple):
@@ -40,7 +40,7 @@ class AnswerShape(NamedTuple):
 
 def _values(answer: str) -> Iterator[Any]:
     """Yields the JSON in a text: first the whole text, then each block of code, then each object and list between other
-    words. Of several the last comes first."""
+    words. If there are several blocks or objects, the last one comes first."""
     for text in (answer, *reversed(FENCED.findall(answer))):
         with suppress(ValueError):
             yield parse_json(text)
@@ -54,7 +54,7 @@ def _values(answer: str) -> Iterator[Any]:
 
 
 def answer_shape(schema_or_path: str) -> AnswerShape:
-    """Reads a schema, given as JSON or as the path of a file. Raises UsageError if it is no JSON schema."""
+    """Reads a schema, given as JSON or as the path of a file. Raises UsageError if the text is no JSON schema."""
     import fastjsonschema
 
     text = schema_or_path

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from duckflow.errors import Outcome, ended_well
 from duckflow.events.ports import Conversation
 from duckflow.events.talking import NowChanged
 from duckflow.events.types import Event, QuestionAsked, QuestionClosed
 from duckflow.events.views import Attachment
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome, ended_well
 from duckflow.state.agent import AgentState
 from duckflow.state.mode import Mode
 from duckflow.state.question import NOBODY, Question
@@ -37,8 +37,8 @@ IsCommand = Callable[[str], Awaitable[bool]]
 
 
 class Headless:
-    """Has one message answered and reports the result. Nobody answers questions: the work goes on without what needed a
-    yes."""
+    """Has one message answered and reports the result. Nobody answers questions: an action that needs a yes is left
+    out, and the work goes on."""
 
     def __init__(
         self,
@@ -81,15 +81,9 @@ class Headless:
         self._listen()
         plan = conversation.state.plan
         answered_plan = plan.plan_id if plan and plan.status == "draft" else ""
-        if not attachments and await is_command(prompt):
-            if reply := await conversation.run_command(prompt):
-                self._report.said.append(reply)
-        elif not attachments and _names_a_command(prompt):
-            self._report.complaint = await conversation.run_command(prompt)
-            return self.finish(conversation.state, fits=True, outcome="usage")
-        else:
-            shape_wish = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
-            await conversation.say(f"{prompt}{shape_wish}", attachments)
+        shape_wish = f"\n\n{self._words('headless.shape', schema=self._shape.schema)}" if self._shape else ""
+        if problem := await self._take(prompt, attachments, is_command, shape_wish):
+            return self.finish(conversation.state, fits=True, outcome=problem)
         await conversation.work.jobs_over(alone=True)
         if conversation.choices.mode in (Mode.FULL_AUTO, Mode.CONTAINED):
             await self.carry_through(answered_plan)
@@ -99,9 +93,39 @@ class Headless:
         fits_shape = await self._shaped() if self._shape else True
         return self.finish(conversation.state, fits_shape)
 
+    async def take_led(self, text: str, attachments: Sequence[Attachment], is_command: IsCommand) -> None:
+        """Carries out a line that the leading program has sent. A line that begins no turn has a result too."""
+        problem = await self._take(text, attachments, is_command)
+        if not self._conversation.in_turn and (problem or not self._report.empty):
+            self._code = self.finish(self._conversation.state, fits=True, outcome=problem)
+            self._next_report()
+
+    async def _take(
+        self, text: str, attachments: Sequence[Attachment], is_command: IsCommand, wish: str = ""
+    ) -> Outcome | None:
+        """Carries out a line: a slash command or a message. Returns the outcome if the line could not be carried out,
+        else None. If the line begins no turn, the texts shown to the user are the answer."""
+        conversation, report = self._conversation, self._report
+        if not attachments and await is_command(text):
+            reply = await conversation.run_command(text)
+            if reply or (report is self._report and report.empty):
+                self._report.said.append(reply)
+        elif not attachments and _names_a_command(text):
+            report.complaint = await conversation.run_command(text)
+            return "usage"
+        else:
+            report.notices.clear()
+            outcome = await conversation.say(f"{text}{wish}", attachments)
+            if not (report.ended or conversation.in_turn):
+                if outcome != "done":
+                    return "failed"
+                report.said += report.notices
+        return None
+
     @contextmanager
     def led(self) -> Generator[None]:
-        """Lets a program lead meanwhile. Questions that are open at the end are answered as if nobody were there."""
+        """Lets a program lead the conversation inside the context. Questions that are open at the end are answered as
+        if nobody were there."""
         self._led = True
         self._next_report()
         self._listen()
@@ -132,8 +156,9 @@ class Headless:
         return False
 
     async def carry_through(self, answered: str) -> None:
-        """Approves the plan and continues it while it advances, since everything may be done and nobody is there.
-        `answered` is a draft of an earlier run that the message replied to: if that was no yes, it stays a draft."""
+        """Approves the plan and continues it while it advances, since everything is allowed and nobody is there.
+        `answered` is the id of a draft from an earlier run that the message replied to. If that plan is still a draft,
+        the reply was no yes, and the plan stays a draft."""
         conversation, steps_done = self._conversation, -1
         while (plan := conversation.state.plan) and plan.status in UNFINISHED and plan.done() > steps_done:
             steps_done = plan.done()
@@ -146,7 +171,8 @@ class Headless:
             await conversation.work.jobs_over(alone=True)
 
     def answer(self, question: Question) -> None:
-        """Answers a question in place of the user: a Gate is left out, and a Duck Call gets what the policy says."""
+        """Answers a question in place of the user: an action that a Gate asks about is left out, and a Duck Call gets
+        the answer of the policy."""
         choice = NOBODY if question.takes_nobody else question.choices[-1].key
         if question.kind == "gate":
             self._report.stopped_at, choice = question, NOBODY if question.gate else "no"
@@ -156,7 +182,7 @@ class Headless:
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, number: int, event: Event) -> None:
-        # Progress bars are for people, and a question that is not on record is no business of the reader.
+        # Progress bars are for people, and a question that is not on record does not concern the reader.
         if self._output is OutputFormat.STREAM_JSON and (event.journaled or not isinstance(event, FOR_PEOPLE)):
             self.lines.event(event)
         items = self._report.hear(number, event)
@@ -182,7 +208,7 @@ class Headless:
                 pass
 
     def finish(self, state: AgentState, fits: bool, outcome: Outcome | None = None) -> int:
-        """Prints the result, and returns the exit code. Without an `outcome` the last turn's counts."""
+        """Prints the result, and returns the exit code. Without an `outcome`, the outcome of the last turn counts."""
         if self._code is not None and self._report.empty and outcome is None:
             # The latest turn has been reported, and nothing came after it.
             return self._code

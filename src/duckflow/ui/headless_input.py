@@ -1,22 +1,21 @@
 """`--input-format stream-json`: messages and answers as lines of JSON on stdin, for programs that lead a conversation.
 
-{"type": "user", "text": "…"}                            a message; `message.content` as others have it is read too,
-                                                         with its pictures in base64
+{"type": "user", "text": "…"}                            a message or a slash command; `message.content` as others have
+                                                         it is read too, with its pictures in base64
 {"type": "answer", "question_id": "…", "text": "yes"}    or "choice": "yes"
 {"type": "interrupt"}                                    stops the running turn
 """
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome
 from duckflow.state.data import as_table
-from duckflow.ui.headless import Headless
+from duckflow.ui.headless import Headless, IsCommand
 from duckflow.ui.stream_lines import ErrorLine
 from duckflow.whole_text import read_json
 
@@ -34,7 +33,7 @@ class LedLine(NamedTuple):
 
 
 def read_led_line(line: str) -> LedLine | None:
-    """Parses a line; returns nothing for an empty one."""
+    """Parses a line; returns None for an empty line."""
     if not line.strip():
         return None
     table = as_table(read_json(line))
@@ -60,8 +59,8 @@ def _content(table: dict[str, Any]) -> Any:
 
 def _parts(table: dict[str, Any]) -> list[dict[str, Any]]:
     content = _content(table)
-    parts = cast("list[Any]", content) if isinstance(content, list) else []
-    return [cast("dict[str, Any]", part) for part in parts if isinstance(part, dict)]
+    content_parts = cast("list[Any]", content) if isinstance(content, list) else []
+    return [cast("dict[str, Any]", part) for part in content_parts if isinstance(part, dict)]
 
 
 def _text(table: dict[str, Any]) -> str:
@@ -101,18 +100,15 @@ async def read_line() -> str:
     return await line_future
 
 
-async def lead(headless: Headless, conversation: Conversation, words: Words) -> int:
+async def lead(headless: Headless, conversation: Conversation, words: Words, is_command: IsCommand) -> int:
     """Carries out the lines to their end, and returns the exit code of the last turn."""
-    turn_tasks: set[asyncio.Task[Outcome]] = set()
-
-    async def say(text: str, pictures: Sequence[Attachment]) -> Outcome:
-        return await conversation.say(text, pictures)
+    turn_tasks: set[asyncio.Task[None]] = set()
 
     with headless.led():
         while line := await read_line():
             match read_led_line(line):
                 case LedLine("user", text, pictures=pictures):
-                    turn_tasks.add(asyncio.create_task(say(text, pictures)))
+                    turn_tasks.add(asyncio.create_task(headless.take_led(text, pictures, is_command)))
                 case LedLine("answer", text, question_id, choice):
                     taken_answer = await conversation.answer(question_id, text, choice)
                     headless.lines.taken(question_id, taken_answer)

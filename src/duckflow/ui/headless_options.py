@@ -1,4 +1,4 @@
-"""Options of a run without a person: its output format, and what it answers to Duck Calls."""
+"""Options of a run without a person: its output format, and its answers to Duck Calls (calls for the user's help)."""
 
 from enum import StrEnum
 from typing import NamedTuple

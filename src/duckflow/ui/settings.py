@@ -14,9 +14,9 @@ class UiSettings(Section):
     """Shows the vitals as faces; otherwise as figures."""
     color: bool = True
     notify: Literal["off", "bell", "desktop"] = "bell"
-    """How the user is called when something that took long is done or asks."""
+    """How the user is called when work that took long has ended or asks something."""
     notify_seconds: float = Field(default=15.0, ge=0)
-    """Seconds below which the user is not called."""
+    """The user is called only after work that took at least this many seconds."""
     ascii: bool = False
     """Uses only plain signs for borders, bullets and the spinner, for terminals that draw the others two columns
     wide."""

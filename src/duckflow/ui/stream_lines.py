@@ -1,7 +1,7 @@
 """`--output-format stream-json`: every line that is sent, and the JSON Schema of them all.
 
-A line is an event of the session, or one of the five below. Wherever a phrase stands by its key, its `text` in the
-user's language stands beside it. `python -m duckflow.ui.stream_lines` prints the schema."""
+A line is an event of the session, or one of the five below. A phrase is sent as its key, with its `text` in the user's
+language beside the key. `python -m duckflow.ui.stream_lines` prints the schema."""
 
 import json
 from collections.abc import Iterator
@@ -13,14 +13,14 @@ from duckflow.events.event import Event
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Meaning, Taken
 from duckflow.i18n.words import Words
-from duckflow.state.data import FrozenData
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import FrozenData, Phrase
 from duckflow.state.question import Question
 from duckflow.state.turn_summary import TurnSummary
 from duckflow.ui.streams import print_out
 
 VERSION = 1
-"""The version grows when a line loses a field or changes its meaning; new lines and fields do not change it."""
+"""The version of these lines. It grows when a line loses a field or changes its meaning; new lines and fields do not
+change it."""
 PHRASE = {"key", "values", "texts"}
 
 
@@ -43,7 +43,7 @@ class QuestionLine(FrozenData):
 
 
 class TakenLine(FrozenData):
-    """Says what an `answer` was taken for."""
+    """Says how Duckflow has understood an input line of the type `answer`."""
 
     type: Literal["taken"] = "taken"
     question_id: str

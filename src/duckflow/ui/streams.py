@@ -1,4 +1,4 @@
-"""The two standard streams. A character that the terminal's encoding lacks is replaced and causes no error."""
+"""The two standard streams. A character that the terminal's encoding lacks is replaced, and raises no error."""
 
 import contextlib
 import sys
@@ -18,7 +18,7 @@ def print_out(text: str) -> None:
 
 
 def print_err(text: str) -> None:
-    """Prints to stderr. If nobody can see it, that is no reason to stop."""
+    """Prints to stderr. An error of stderr itself is ignored, because nobody could see it."""
     with contextlib.suppress(OSError):
         sys.stderr.write(text + "\n")
         sys.stderr.flush()

@@ -1,16 +1,16 @@
-"""The result of a turn without a person: what was said and done, what was left out, and how it ended."""
+"""The result of a turn without a person: its answers, its actions, the actions that were left out, and how it ended."""
 
 from typing import Any
 
+from duckflow.errors import Outcome, ended_well, exit_code_of
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words
-from duckflow.outcome import Outcome, ended_well, exit_code_of
 from duckflow.state.action import ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
+from duckflow.state.data import LEFT_OUT, Phrase
 from duckflow.state.mode import Mode
-from duckflow.state.phrase import LEFT_OUT, Phrase
 from duckflow.state.question import Question
 from duckflow.state.turn_summary import CalledDuck, DoneAction, TurnSummary
 from duckflow.view.items import (
@@ -31,8 +31,9 @@ UNVERIFIED = "review.unverified"
 
 
 class TurnReport:
-    """Gathers one turn and its jobs. `alone` says that nobody leads the conversation, so that a job cancelled between
-    turns was given up. With `require_proof`, work called done without proof is no success."""
+    """Gathers the events of one turn and its jobs into a result. `alone` means that nobody leads the conversation, so
+    that a job cancelled between turns was given up. With `require_proof`, work called done without proof is no
+    success."""
 
     def __init__(
         self, conversation: Conversation, words: Words, view: View, alone: bool = True, require_proof: bool = False
@@ -43,20 +44,21 @@ class TurnReport:
         self._alone = alone
         self._require_proof = require_proof
         self.said: list[str] = []
+        self.notices: list[str] = []
         self.duck_calls: list[Question] = []
         self.stopped_at: Question | None = None
-        """The latest Gate that nobody was there to answer."""
+        """The latest Gate (the question before a risky action) that nobody was there to answer."""
         self.complaint = ""
-        """The reason why the message could not be taken as one."""
+        """The reason why the message could not be taken."""
         self.left_undone = ""
-        """Says that a plan should have been carried through and was not."""
+        """A sentence about a plan that should have been carried through and was not; empty if there is none."""
         self.ended: tuple[Outcome, Phrase | None] | None = None
         """The outcome of the turn, and its reason."""
         self._actions: list[DoneAction] = []
         self._left_out: list[str] = []
         """The actions left out because nobody could be asked."""
         self._acted = self._lacks_deeds = False
-        """Two flags: something was done; something that would have changed things was left out."""
+        """Two flags: an action was done; an action that would have changed things was left out."""
         self._job_failed = False
         self._stopped: set[str] = set()
         """The jobs that were paused and then ended, because nobody is there to resume them."""
@@ -69,15 +71,15 @@ class TurnReport:
         return not (self.said or self._actions or self.ended)
 
     def hear(self, number: int, event: Event) -> list[Item]:
-        """Takes an event, and returns the items that it has changed."""
+        """Takes an event, and returns the items that the event has changed."""
         items = list(self._view.hear(number, event))
         for item in items:
             self._note(item)
         return items
 
     def result(self, state: AgentState, fits: bool = True, outcome: Outcome | None = None) -> TurnSummary:
-        """Returns the summary. `fits` says whether the answer has the wanted shape. Without an `outcome` the turn's
-        counts."""
+        """Returns the summary. `fits` says whether the answer has the wanted shape. Without an `outcome`, the outcome
+        of the turn counts."""
         outcome, cause = outcome or self._outcome(state, fits), self.ended[1] if self.ended else None
         reason = self._words.phrase(cause) if cause else self.complaint
         if self.stopped_at and outcome == "gate":
@@ -114,8 +116,8 @@ class TurnReport:
         )
 
     def _outcome(self, state: AgentState, fits: bool) -> Outcome:
-        """Returns how the turn ended. A turn that ended well still fails with its jobs, the shape of its answer, or the
-        checks of what it has changed."""
+        """Returns how the turn ended. A turn that ended well still fails if its jobs fail, its answer has the wrong
+        shape, or the checks of its changes fail."""
         outcome = self.ended[0] if self.ended else "done" if self.said else "failed"
         if not ended_well(outcome):
             return outcome
@@ -152,8 +154,9 @@ class TurnReport:
                 self.said.append(text)
             case NoticeItem(about="job"):
                 self._job_failed = item.subject == "interrupted"
-            case NoticeItem(what=what) if item.about in PASSING and what and what.key == UNVERIFIED:
-                self._doubt = notice_line(item, self._words) or self._doubt
+            case NoticeItem(what=what) if item.about in PASSING and what:
+                self.notices.append(notice_line(item, self._words))
+                self._doubt = self.notices[-1] or self._doubt if what.key == UNVERIFIED else self._doubt
             case PlanItem(active=True, plan=plan) if plan.status == "draft":
                 from duckflow.commands.plan_tree import plan_tree
 
@@ -192,7 +195,7 @@ class TurnReport:
 
 
 def _stopped_at(question: Question, mode: str, words: Words) -> str:
-    """Says what needs a yes, and which mode would let it through."""
+    """Says which action needs a yes, and which mode would let it through."""
     files = ", ".join(_what(question, words))
     if question.gate and all(operation.startswith("mcp__") for operation in question.gate.operations):
         return words("headless.gate_outside", files=files)
@@ -203,7 +206,7 @@ def _stopped_at(question: Question, mode: str, words: Words) -> str:
 
 
 def _what(question: Question, words: Words) -> list[str]:
-    """Returns the whole commands and the files; if there are none, the operations and why they are risky."""
+    """Returns the whole commands and the files; if there are none, the operations and the reasons of their risk."""
     gate = question.gate
     if gate is None:
         return []

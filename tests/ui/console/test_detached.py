@@ -118,14 +118,14 @@ class Says(NamedTuple):
 SAYS = {
     "en": Says(
         "yes",
-        "Should I do it like this?",
+        "Should I carry out this plan?",
         "Core loop asks:",
         "What should happen to it?",
-        "waiting for your yes:",
+        "waiting for your answer:",
         "You have joined a conversation",
-        "Answered elsewhere.",
+        "This question was answered on another screen.",
         "Core loop: done. 1 task completed.",
-        "has ended. The session is kept",
+        "Nothing of the session is lost",
         "The work is moving",
     ),
     "ja": Says(
@@ -153,7 +153,7 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     top = sockets
     terminal = start(opened, top, REPLIES, "--max-budget-usd", "5")
     terminal.enter("make a snake game")
-    terminal.wait_for("Should I do it like this?")
+    terminal.wait_for("Should I carry out this plan?")
     terminal.enter("yes")
     terminal.wait_for("Core loop asks:")
     terminal.answer("yes")
@@ -165,7 +165,7 @@ def test_leaving_asks_and_the_job_goes_on_without_the_terminal(sockets: Path, op
     terminal.wait_for("2. let it continue without the terminal")
     terminal.answer("2")
     assert terminal.wait_for_end() == 0
-    told = listed(top, "waiting for your yes:")
+    told = listed(top, "waiting for your answer:")
     assert "Core loop" in told and "game.py" in told
     path = the_socket(top)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -195,7 +195,7 @@ def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, o
     top = sockets
     terminal = start(opened, top, REPLIES)
     terminal.enter("make a snake game")
-    terminal.wait_for("Should I do it like this?")
+    terminal.wait_for("Should I carry out this plan?")
     terminal.enter("yes")
     terminal.wait_for("Core loop asks:")
     terminal.answer("yes")
@@ -207,7 +207,7 @@ def test_a_task_at_work_is_finished_before_the_terminal_is_left(sockets: Path, o
     assert "1. leave at once" in terminal.wait_for("2. stay here")
     (terminal.work / "go").touch()
     assert terminal.wait_for_end() == 0
-    assert "game.py" in listed(top, "waiting for your yes:"), "it went on with the next task"
+    assert "game.py" in listed(top, "waiting for your answer:"), "it went on with the next task"
     assert (terminal.work / "log").read_text() == "once\n"
 
 

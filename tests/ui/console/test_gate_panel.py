@@ -9,7 +9,7 @@ from rich.console import Console
 
 from duckflow.i18n.plain import folded
 from duckflow.i18n.words import Words
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Choice, FileImpact, GateRequest, Question
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.question_panel import QuestionPages, question_rows
@@ -111,7 +111,7 @@ def test_characters_that_could_hide_something_are_folded_and_counted(text: str, 
 def test_the_risk_and_what_cannot_be_undone_are_named() -> None:
     lasting = gate("$ curl x", risk="forbidden", lasting=(say("lasting.network"),))
     assert any("risk: very high" in row for row in rows(lasting))
-    assert any("cannot be undone: what is sent over the network" in row for row in rows(lasting))
+    assert any("cannot be undone: what this sends over the network" in row for row in rows(lasting))
     assert any("リスク: 非常に高い" in row for row in rows(lasting, language="ja"))
     assert any("can be undone with /undo" in row for row in rows(gate("$ touch a", reversible=True)))
 

@@ -77,6 +77,7 @@ def test_a_new_conversation_knows_nothing_of_the_old_one(tmp_path: Path, opened:
     terminal.wait_for("hello there")
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("kind", "sign"), [("bell", b"\a"), ("desktop", b"\x1b]9;Duckflow: "), ("off", b"")])
 def test_the_user_is_called_when_it_waits(tmp_path: Path, opened: list[Terminal], kind: str, sign: bytes) -> None:
     config = tmp_path / "home/config/config.toml"

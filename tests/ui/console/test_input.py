@@ -13,7 +13,7 @@ def test_commands_and_files_are_completed_and_mentioned_files_go_along(tmp_path:
     (tmp_path / "work/src/app.py").write_text("the_answer = 42\n")
     terminal = start(opened, tmp_path, [said("seen", when="the_answer = 42")])
     terminal.type("/stat")
-    terminal.wait_for("where things stand")
+    terminal.wait_for("show what Duckflow is doing")
     terminal.enter(TAB)
     terminal.wait_for("Session ")
     terminal.type("explain @ap")

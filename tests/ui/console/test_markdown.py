@@ -104,6 +104,7 @@ def test_a_reply_full_of_any_sign_is_printed_in_a_moment(text: str, ending: str)
         assert time.process_time() - begin < 2
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", ["*a ", "a", "日本語", "| a | b |\n"])
 def test_a_long_reply_in_small_pieces_costs_time_in_proportion(text: str) -> None:
     markdown = Markdown(Printer(Console(file=io.StringIO(), width=80, force_terminal=True)))

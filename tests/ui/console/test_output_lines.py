@@ -15,7 +15,7 @@ from duckflow.events.types import (
 )
 from duckflow.i18n.words import Words
 from duckflow.state.action import Action, ActionResult
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.ui.console.printer import Printer
 from duckflow.ui.console.screen import OutputLines, Screen
 from duckflow.view.view import View

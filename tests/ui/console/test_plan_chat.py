@@ -22,7 +22,7 @@ def test_a_plan_is_shown_as_a_tree_changed_by_hand_and_dropped(tmp_path: Path, o
     music: dict[str, Any] = {"name": "Music", "description": "", "success": "", "depends_on": []}
     terminal = start(opened, tmp_path, [PROPOSE, {"json": {"name": "Snake", "steps": [*STEPS, music], "risks": []}}])
     terminal.enter("make a snake game")
-    screen = terminal.wait_for("Should I do it like this?")
+    screen = terminal.wait_for("Should I carry out this plan?")
     assert "├─ ○ 1. Core loop" in screen and "├─ ○ 2. Score  (depends on 1)" in screen and "└─ ○ 3. Music" in screen
     terminal.enter("/plan edit 2 High score")
     terminal.wait_for("2. High score")
@@ -48,13 +48,13 @@ def test_a_job_asks_in_its_name_while_the_conversation_goes_on(tmp_path: Path, o
     ]
     terminal = start(opened, tmp_path, [PROPOSE, SNAKE, RUN, TASKS, talk, *bodies])
     terminal.enter("make a snake game")
-    terminal.wait_for("Should I do it like this?")
+    terminal.wait_for("Should I carry out this plan?")
     terminal.enter("/plan approve")
     terminal.wait_for("Core loop asks:")
     terminal.enter("say something about the weather")
     terminal.wait_for("Nice weather.")
     terminal.enter("/tasks")
-    terminal.wait_for("waiting for your yes: game.py")
+    terminal.wait_for("waiting for your answer: game.py")
     terminal.answer("yes")
     terminal.wait_for("+y = 1")
     terminal.answer("yes")
@@ -68,7 +68,7 @@ def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: 
     slow = {"text": "x = 1\n", "when": "complete content of game.py", "delay": 60}
     terminal = start(opened, tmp_path, [PROPOSE, SNAKE, RUN, TASKS, slow], "--mode", "full-auto")
     terminal.enter("make a snake game")
-    terminal.wait_for("Should I do it like this?")
+    terminal.wait_for("Should I carry out this plan?")
     terminal.enter("yes")
     terminal.wait_for("⚙ Core loop 0/2")
     terminal.enter("how far?")
@@ -78,7 +78,7 @@ def test_the_key_and_the_command_pause_and_a_restart_offers_to_resume(tmp_path: 
     terminal.wait_for("Should it pause?")
     terminal.answer("let it go on")
     terminal.type("\x14")
-    terminal.wait_for("Paused: Core loop. It stops completely")
+    terminal.wait_for("Paused: Core loop. The job and its running")
     terminal.wait_for("⏸ Core loop 0/2")
     terminal.enter("/plan drop")
     terminal.wait_for("Cancel it first")

@@ -42,7 +42,7 @@ def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path
     header, rule, *_ = (columns for columns in terminal.columns_of("│") if columns)
     assert header == rule
     terminal.enter("")
-    terminal.wait_for("before the next step: half a thought")
+    terminal.wait_for("before its next step: half a thought")
     terminal.type("\x1b")
     screen = terminal.wait_for("Interrupted.")
     assert screen.count("見出し") == 1
@@ -92,7 +92,7 @@ def test_without_emoji_the_vitals_are_told_in_figures(tmp_path: Path, opened: li
     terminal = start(opened, tmp_path, [*[LOOK] * 5], columns=100)
     terminal.wait_for("Mood: 1.00 | Focus: 1.00")
     terminal.enter("look")
-    screen = terminal.wait_for("4. Start again another way")
+    screen = terminal.wait_for("4. Start again in another way")
     assert screen.isascii()
 
 

@@ -38,7 +38,7 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.enter("/resume")
     terminal.wait_for("type to filter")
     terminal.type("\x1b")
-    terminal.wait_for("you stay here")
+    terminal.wait_for("you stay in this one")
     terminal.enter("/resume")
     terminal.wait_until(lambda screen: "type to filter" in screen)
     terminal.type("２\r")

@@ -51,7 +51,9 @@ def test_init_in_the_chat_asks_and_writes(tmp_path: Path, opened: list[Terminal]
     terminal.answer("1")
     terminal.wait_for("3/3")
     terminal.answer("2")
-    terminal.wait_for("書きました: AGENTS.md")
+    terminal.wait_for("AGENTS.md の下書きを作りますか")
+    terminal.answer("1")
+    terminal.wait_for("書き込みました: AGENTS.md")
     assert 'language = "ja"' in (tmp_path / "home/config/config.toml").read_text()
     assert "コマンド" in (terminal.work / "AGENTS.md").read_text()
 

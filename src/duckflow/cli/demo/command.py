@@ -4,11 +4,8 @@ import asyncio
 import math
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from duckflow.agent.connection import Connected
 from duckflow.agent.session import begin
@@ -23,11 +20,11 @@ from duckflow.errors import UsageError
 from duckflow.events.ports import Conversation
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.store.paths import Paths
 from duckflow.ui.console.chat import Chat
-from duckflow.ui.console.line import Fragments, Line, LineHandler
-from duckflow.ui.console.plain_line import open_line
+from duckflow.ui.console.line import Fragments, Line
+from duckflow.ui.console.plain_line import PlainLine, open_line
 from duckflow.ui.settings import UiSettings
 from duckflow.ui.streams import print_out
 
@@ -35,22 +32,21 @@ LOOK_SECONDS = 0.1
 FIRST = "1"
 
 
-class Guide:
-    """Leads through the tour: it suggests what to type, and passes everything on to the chat."""
+class Guide(Chat):
+    """A chat that leads through the tour by suggesting what to type."""
 
-    def __init__(self, conversation: Conversation, chat: Chat, model: TourModel, line: Line, words: Words) -> None:
-        self._conversation = conversation
+    def __init__(
+        self, conversation: Conversation, line: Line, words: Words, settings: UiSettings, model: TourModel
+    ) -> None:
+        super().__init__(conversation, line, words, settings)
         self._state = conversation.state
-        self._chat = chat
         self._model = model
-        self._line = line
-        self._words = words
         self._left = [*stops(words)]
         self._stop: Stop | None = None
         self._said = False
 
     async def lead(self) -> None:
-        """Goes from stop to stop. Each ends when the work that was begun there is over."""
+        """Goes from stop to stop. A stop ends when the work that was begun there is over."""
         while True:
             if self._stop is None or (self._idle() and self._over(self._stop)):
                 self._advance()
@@ -58,7 +54,7 @@ class Guide:
             await asyncio.sleep(LOOK_SECONDS)
 
     def suggestion(self) -> str:
-        """Returns the line that Enter alone sends now, or nothing while something is going on."""
+        """Returns the line that is sent when the user only presses Enter; an empty text while work is going on."""
         if self._stop is None:
             return ""
         question = next(iter(self._conversation.questions), None)
@@ -71,78 +67,33 @@ class Guide:
 
     def take(self, text: str, begun: float) -> None:
         if not text.strip() and self.reads_on():
-            self._chat.take(text, begun)
+            super().take(text, begun)
             return
         text = text.strip() or self.suggestion()
         if not text:
             return
-        answers = not self._chat.worth_keeping(text)
-        # A command that only looks around does not count as what the stop is about.
+        answers = not self.worth_keeping(text)
+        # A slash command, other than the stop's own line, does not count as the stop's message.
         is_command = text.startswith("/") and not (self._stop and text == self._stop.line)
         self._said = self._said or not (answers or is_command)
-        self._chat.take(text, begun)
+        super().take(text, begun)
 
     def above(self, columns: int) -> Fragments:
-        fragments = self._chat.above(columns)
+        fragments = super().above(columns)
         line = self.suggestion()
         if not line:
             return fragments
         hint = fitted(self._words("demo.enter", line=line), columns - 1)
         return [*fragments, *([("", "\n")] if fragments else []), ("fg:ansicyan", hint)]
 
-    def prompt_sign(self) -> str:
-        return self._chat.prompt_sign()
-
-    def bar(self, columns: int) -> str:
-        return self._chat.bar(columns)
-
-    def take_later(self, text: str) -> bool:
-        return self._chat.take_later(text)
-
-    def reads_on(self) -> bool:
-        return self._chat.reads_on()
-
-    def hides(self) -> bool:
-        return self._chat.hides()
-
-    def worth_keeping(self, text: str) -> bool:
-        return self._chat.worth_keeping(text)
-
-    def busy(self) -> bool:
-        return self._chat.busy()
-
-    def ready(self) -> bool:
-        return self._chat.ready()
-
-    def interrupt(self) -> str:
-        return self._chat.interrupt()
-
-    def change_mode(self) -> None:
-        self._chat.change_mode()
-
-    def open_thoughts(self) -> None:
-        self._chat.open_thoughts()
-
-    def pause_or_resume(self) -> None:
-        self._chat.pause_or_resume()
-
-    def asks_about_jobs(self, command: str) -> bool:
-        return self._chat.asks_about_jobs(command)
-
-    def hint(self, key: str) -> str:
-        return self._chat.hint(key)
-
-    def completions(self, document: Any) -> Iterable[Any]:
-        return self._chat.completions(document)
-
     def _over(self, stop: Stop) -> bool:
-        """Says whether the stop is over: its work has ended, or there is nothing left to do it with."""
+        """Says whether the stop is over: its work has ended, or things that it needs are missing."""
         return (self._said and stop.over(self._state)) or not stop.needed(self._state)
 
     def _idle(self) -> bool:
         """Says whether the conversation waits for the user. The question of a background job does not count."""
         question = next(iter(self._conversation.questions), None)
-        return not self._chat.busy() and (question is None or bool(question.job))
+        return not self.busy() and (question is None or bool(question.job))
 
     def _advance(self) -> None:
         while self._left:
@@ -150,7 +101,7 @@ class Guide:
             if stop.needed(self._state):
                 self._stop, self._said = stop, False
                 self._model.begin(stop)
-                self._chat.screen.warn("\n" + self._words(f"demo.{stop.name}"))
+                self.screen.warn("\n" + self._words(f"demo.{stop.name}"))
                 return
         # At the last stop the user may stay as long as they like.
         self._said = False
@@ -159,16 +110,8 @@ class Guide:
 PRESS_SECONDS = 0.05
 
 
-class Autoplay:
-    """An input line that presses Enter by itself, for a tour that nobody sits in front of."""
-
-    def __init__(self) -> None:
-        self._handler: LineHandler | None = None
-        self._left = asyncio.Event()
-
-    @contextmanager
-    def printing(self) -> Generator[None]:
-        yield
+class Autoplay(PlainLine):
+    """An input line that presses Enter by itself, for a tour without a person."""
 
     async def run(self) -> None:
         while not self._left.is_set():
@@ -176,26 +119,11 @@ class Autoplay:
             if self._handler and self._handler.ready():
                 self._handler.take("", math.inf)
 
-    async def lend_terminal(self, work: Callable[[], str]) -> str:
-        return await asyncio.to_thread(work)
-
-    async def shown(self) -> None:
-        return
-
-    def hand_to(self, handler: LineHandler | None) -> None:
-        self._handler = handler
-
-    def put_back(self, text: str) -> bool:
-        return False
-
     def signal(self, sequence: str) -> None:
         return
 
     def redraw(self) -> None:
         return
-
-    def leave(self) -> None:
-        self._left.set()
 
 
 DELAY = 0.02
@@ -211,7 +139,7 @@ def run_demo(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _looks(paths: Paths) -> UiSettings:
-    """Returns the user's own settings. A config that cannot be read does not keep the tour from starting."""
+    """Returns the user's own settings. If the config cannot be read, the tour starts with the defaults."""
     try:
         return load(paths.user_config, Path.cwd(), {}).settings.ui
     except UsageError:
@@ -240,17 +168,15 @@ async def _tour(
     session = begin(top / "data/demo.db", SESSION, work_folder, words.language)
     model = TourModel(words, delay)
     built = build_conversation(setup, session, partial(_connected, model))
-    chat = Chat(built.conversation, line, words, looks)
-    guide = Guide(built.conversation, chat, model, line, words)
+    guide = Guide(built.conversation, line, words, looks, model)
     lead_task = asyncio.create_task(guide.lead())
     try:
-        chat.open()
-        line.hand_to(guide)
+        guide.open()
         await typing
     finally:
         lead_task.cancel()
         await built.close()
-        chat.close()
+        guide.close()
         session.close()
 
 

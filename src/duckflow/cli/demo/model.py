@@ -25,7 +25,7 @@ def _always(_: AgentState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A stop of the tour. `demo.NAME` in the catalogue introduces it; Enter alone sends `line`."""
+    """A stop of the tour. The text `demo.NAME` in the catalogue introduces it; Enter without a text sends `line`."""
 
     name: str
     line: str
@@ -56,7 +56,7 @@ def answer(text: str) -> dict[str, Any]:
 
 
 def decided(why: str, *actions: dict[str, Any], goes_on: bool = False, phase: str = "PLANNING") -> Decision:
-    """Makes a Decision as a model would write it."""
+    """Makes a Decision (a reply with actions) as a model would write it; `why` is its rationale."""
     return {
         "rationale": why,
         "goal_consistency": "yes",
@@ -137,7 +137,7 @@ PIECE = 12
 
 
 class TourModel(WithoutTools):
-    """Plays the replies of the current stop; to anything else it says that it is only a script."""
+    """Plays the replies of the current stop. To any other message it replies that it is only a script."""
 
     def __init__(self, words: Words, delay: float) -> None:
         self._words = words
@@ -163,7 +163,7 @@ class TourModel(WithoutTools):
         words, shape = self._words, (request.schema or {}).get("properties", {})
         if not shape:
             asked_text = request.messages[-1].text
-            # The path that is named last is the one that is asked for.
+            # The path that the message names last is the one that it asks for.
             paths = sorted(BODIES, key=asked_text.rfind)
             return words(BODIES[paths[-1]])
         if "actions" in shape:

@@ -1,1 +1,1 @@
-"""`duckflow doctor`: what is set up, what is not, and how to fix it."""
+"""`duckflow doctor`: says what is set up, what is missing, and how to fix it."""

@@ -1,4 +1,4 @@
-"""`duckflow doctor` says what is set up and how to mend what is not; `duckflow update` how to bring it up to date."""
+"""`duckflow doctor` says what is set up and how to fix problems; `duckflow update` says how to update."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ def run_doctor(options: Options, words: Words, paths: Paths) -> int:
 
 
 def tell_update(_: Options, words: Words, __: Paths) -> int:
-    """Says how to update. Nothing is fetched or changed."""
+    """Says how to update Duckflow. Nothing is fetched or changed."""
     print_out(words("update.version", version=__version__, where=sys.prefix))
     print_out(words("update.how", command=this_installation().upgrade()))
     return 0
@@ -58,7 +58,7 @@ async def report(model: str, words: Words, paths: Paths, folder: Path) -> str:
 async def examine(
     model: str, words: Words, paths: Paths, language: str | None, folder: Path
 ) -> AsyncIterator[DoctorFinding]:
-    """Yields all findings in turn. The model takes longest, so it is asked meanwhile and comes last."""
+    """Yields all findings in turn. The model takes longest, so its check runs meanwhile and comes last."""
     settings, findings = check_settings(paths, folder, language, words)
     model_check = asyncio.create_task(check_model(model, settings, paths))
     try:
@@ -75,7 +75,7 @@ async def examine(
 
 
 def lines_of(finding: DoctorFinding, before: DoctorFinding | None, words: Words) -> list[str]:
-    """Returns the lines of a finding, with a heading where a new part begins."""
+    """Returns the lines of a finding, below a heading if it begins another part of the report than `before`."""
     heading = [] if before and before.part == finding.part else [words(f"doctor.part.{finding.part}")]
     return [*heading, *(f"  {line}" for line in finding.lines(words))]
 

@@ -22,16 +22,15 @@ from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
 from duckflow.programs.find import find_program
-from duckflow.state.data import shorten
-from duckflow.state.phrase import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.store.paths import Paths
 
 
 def check_settings(
     paths: Paths, folder: Path, language: str | None, words: Words
 ) -> tuple[Settings, list[DoctorFinding]]:
-    """Returns the settings and the findings about them. Where they cannot be read it takes the defaults, so that
-    everything else is checked all the same."""
+    """Returns the settings and the findings about them. If the settings cannot be read, it returns the defaults, so
+    that the other checks can still run."""
     try:
         loaded = load(paths.user_config, folder, {"language": language})
     except UsageError as problem:
@@ -159,7 +158,7 @@ def _program(program: str, folder: Path) -> DoctorFinding:
 
 
 def _servers(settings: Settings, folder: Path) -> Iterator[DoctorFinding]:
-    """Looks whether the programs of MCP servers exist, without starting them: `duckflow mcp test` does that."""
+    """Checks whether the programs of MCP servers exist, without starting them: `duckflow mcp test` does that."""
     servers = settings.mcp.servers
     if servers:
         yield good("machine", say("doctor.mcp", names=", ".join(servers)))
@@ -182,7 +181,7 @@ def _folder(folder: Path) -> DoctorFinding:
 
 
 def _data(paths: Paths) -> DoctorFinding:
-    """Tries to write, whatever the permissions say: a full or read-only disk only shows when one tries."""
+    """Tries to write a file, whatever the permissions say: only a try shows that a disk is full or read-only."""
     try:
         paths.data.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=paths.data) as file:
@@ -197,7 +196,7 @@ def _data(paths: Paths) -> DoctorFinding:
 
 
 def _hooks(settings: Settings, paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
-    """Reports the hooks that run or would be asked about. Nothing is loaded where there are none."""
+    """Reports the hooks that run, and those that the user would be asked about. Without hooks nothing is loaded."""
     home = Path(os.environ.get("HOME") or "/")
     files = (*(home / name for name in HOME_HOOKS), *(folder / name for name in PROJECT_HOOKS))
     if not settings.hooks.groups() and not any(path.is_file() for path in files):

@@ -1,4 +1,4 @@
-"""Checks the model: which one would be used, whether it has a key, and whether it answers in time."""
+"""Checks the model: which model would be used, whether it has a key, and whether it answers in time."""
 
 import asyncio
 import os
@@ -14,12 +14,13 @@ from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.llm.connect import Places, connect
-from duckflow.llm.discover import ModelChoice, discover
+from duckflow.llm.discover import BY_ITSELF, NO_MODEL, ModelChoice, discover
 from duckflow.llm.endpoints import KNOWN
+from duckflow.llm.local.weights import Weights
 from duckflow.llm.provider import Finished, Request
 from duckflow.llm.settings import LlmSettings
+from duckflow.state.data import Phrase, said, say
 from duckflow.state.message import PromptMessage
-from duckflow.state.phrase import Phrase, said, say
 from duckflow.store.paths import Paths
 
 Part = Literal["settings", "machine", "terminal", "model"]
@@ -29,8 +30,8 @@ MARKS: dict[State, str] = {"good": "✓", "note": "–", "bad": "✗"}
 
 @dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """One line, and how to fix it. A note is about something one can do without; a bad finding keeps Duckflow from
-    working."""
+    """One line of the report, and how to fix its problem. A note is about something optional; a bad finding keeps
+    Duckflow from working."""
 
     part: Part
     state: State
@@ -38,7 +39,7 @@ class DoctorFinding:
     fix: Phrase | None = None
 
     def lines(self, words: Words) -> list[str]:
-        """Returns the lines. The first says what it is; the others say how to fix it."""
+        """Returns the lines of the finding. The first line names the fact; the other lines say how to fix it."""
         first_line, *fixes = words.phrase(self.what).split("\n")
         fixes += words.phrase(self.fix).split("\n") if self.fix else []
         return [plain(f"{MARKS[self.state]} {first_line}"), *(plain(f"    → {line}") for line in fixes)]
@@ -57,19 +58,19 @@ def good(part: Part, what: Phrase) -> DoctorFinding:
 
 
 def judged(part: Part, fine: bool, what: Phrase, fix: Phrase, otherwise: State = "bad") -> DoctorFinding:
-    """Makes a good finding, or a worse one with a fix."""
+    """Makes a good finding if `fine`, or else one in the state `otherwise` with the way to fix it."""
     return DoctorFinding(part, "good", what) if fine else DoctorFinding(part, otherwise, what, fix)
 
 
 def broken(part: Part, problem: DuckflowError) -> DoctorFinding:
-    """Makes a finding from an error, which says by itself what to do."""
+    """Makes a bad finding from an error, whose own text says what the user can do."""
     return DoctorFinding(part, "bad", said(problem))
 
 
 SEARCH_SECONDS = 15.0
 ANSWER_SECONDS = 20.0
 HERE_SECONDS = 120.0
-"""Seconds for a model on this machine, which may first have to be loaded."""
+"""Seconds that a model on this machine gets to answer, since it may first have to be loaded."""
 
 
 async def check_model(flag: str, settings: Settings, paths: Paths) -> list[DoctorFinding]:
@@ -84,6 +85,8 @@ async def check_model(flag: str, settings: Settings, paths: Paths) -> list[Docto
         ]
     except DuckflowError as problem:
         return [*findings, broken("model", problem)]
+    if choice.why.key == BY_ITSELF and not Weights(paths.models, os.environ).holding(choice.model).complete:
+        return [*findings, broken("model", ProviderUnreachable(NO_MODEL))]
     findings.append(good("model", say("doctor.model", model=choice.name)))
     findings.append(good("model", choice.why))
     findings += [DoctorFinding("model", "note", note) for note in choice.notes]
@@ -100,8 +103,8 @@ def _keys() -> Iterator[DoctorFinding]:
 
 
 async def try_out(choice: ModelChoice, settings: Settings, paths: Paths) -> float:
-    """Asks for one word, once, with little patience. Returns the seconds until it came; a DuckflowError says why none
-    did."""
+    """Asks the model for one word, and does not wait long. Returns the seconds until the word came; a DuckflowError
+    says why none came."""
     is_local = choice.kind in ("embedded", "scripted") or (choice.endpoint is not None and choice.endpoint.is_loopback)
     start_time, seconds = time.monotonic(), HERE_SECONDS if is_local else ANSWER_SECONDS
     try:

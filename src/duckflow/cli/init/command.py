@@ -1,4 +1,4 @@
-"""`duckflow init`: asks three questions, and writes a config and an AGENTS.md."""
+"""`duckflow init`: asks a few questions, and writes a config and, after a yes, an AGENTS.md."""
 
 import asyncio
 import sys
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from duckflow.agent.questions import FREE, read_choice, read_words
 from duckflow.cli.init.own_model import LEAVE
-from duckflow.cli.init.set_up import CHANGE, KEEP, InterviewLeft, set_up
+from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, set_up
 from duckflow.cli.parser import Options
+from duckflow.errors import exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.outcome import exit_code_of
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
@@ -21,7 +21,7 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
     is_alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
     flags = {"language": options.lang, "mode": options.mode}
     flags |= {"model": options.model} if options.model is not None or is_alone else {}
-    ask = _Unasked(options.force) if is_alone else _Asking(words)
+    ask = _Unasked(options.yes, options.force) if is_alone else _Asking(words)
     try:
         notes = asyncio.run(set_up(ask, flags, words, paths, Path.cwd()))
     except InterviewLeft:
@@ -33,13 +33,17 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
 
 
 class _Unasked:
-    """Answers where nobody is there: it takes the first choice, and existing files stay unless `force` is given."""
+    """Answers in place of a person who is not there, by taking the first choice. Existing files stay unless `force` is
+    set, and the folder gets a new file only if `yes` is set."""
 
-    def __init__(self, force: bool) -> None:
+    def __init__(self, yes: bool, force: bool) -> None:
+        self._yes = yes
         self._force = force
 
     async def __call__(self, question: Question) -> Answer:
         keys = [choice.key for choice in question.choices]
+        if question.title.key == ASK_DRAFT:
+            return Answer(choice=keys[0] if self._yes else KEEP)
         return Answer(choice=(CHANGE if self._force else KEEP) if CHANGE in keys else keys[0])
 
 
@@ -70,7 +74,7 @@ class _Asking:
             print_out(self._words("choice.unclear"))
 
     def _typed(self, question: Question) -> Answer:
-        """Reads the user's own words. An empty line leaves; a secret is not shown."""
+        """Reads text that the user types. An empty line leaves the questions. A secret is not shown."""
         print_out(self._words("own.enter_leaves"))
         try:
             text = getpass("› ") if question.secret else input("› ")

@@ -1,4 +1,4 @@
-"""Sets up a model by the user's own key or at the address of their own server: asks, tries it at once, and saves it."""
+"""Sets up the user's own model, by a key or the address of a server: asks, tries the model, and saves it."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
 from duckflow.llm.endpoints import KEYED, TYPED, Endpoint, Key, catalogue, checked_address, may_be_stored, usable_key
 from duckflow.llm.facts import facts_of
-from duckflow.state.phrase import Phrase, quote, said, say
+from duckflow.state.data import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 from duckflow.system_keyring import write_keyring
@@ -54,7 +54,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
 
 
 def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
-    """Writes the settings into the user's config; everything else in it stays."""
+    """Writes the settings into the user's config; all other settings in it stay."""
     text = read_text(paths.user_config)
     for name, value in settings:
         text = set_value(text, name, value)
@@ -69,7 +69,8 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
 
 
 async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
-    """Asks for an address until one lists its models. Returns its endpoint, with the key that it wants."""
+    """Asks for an address until the server there lists its models. Returns its endpoint, and its key if it wants
+    one."""
     problem: Phrase | None = None
     while True:
         address = await _typed(ask, say("own.ask.address"), problem)
@@ -84,8 +85,8 @@ async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
 
 
 async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
-    """Returns the endpoint at an address, and its error where it wants a key, or another one. Servers list their models
-    below `/v1`, which people leave out."""
+    """Returns the endpoint at an address, and its error if it wants a key or refuses this key. Servers list their
+    models below `/v1`, which people often leave out of the address."""
     base_url = checked_address(address if "://" in address else f"http://{address}", "address")
     endpoint = Endpoint(_name_of(base_url), base_url, (), key_needed=False)
     problem: DuckflowError | None = None
@@ -102,7 +103,7 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
 
 
 async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
-    """Asks until the user types a key that is fit to be sent. The key is shown nowhere."""
+    """Asks until the user types a key that can be sent. The key is shown nowhere."""
     while True:
         title = say("own.ask.key", endpoint=where)
         typed_text = await _typed(ask, title, problem, secret=True)
@@ -154,7 +155,7 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
 
 def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
     """Puts the key into the keyring. Returns the settings that lead to the model, the first of which makes it the
-    default, and notes for the user. Without a keyring they say how to hand over the key."""
+    default, and notes for the user. Without a keyring the notes say how to pass on the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     is_known = endpoint.name in catalogue({}, os.environ)
     if not is_known:
@@ -171,7 +172,7 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
 
 
 def _name_of(address: str) -> str:
-    """Returns a name for the config: the first word of the host, changed where that name is taken."""
+    """Returns a name for the endpoint in the config: the first word of the host, changed where that name is taken."""
     host = re.sub(r"^\w+://", "", address).split("/")[0].split(":")[0]
     word = "" if re.fullmatch(r"[\d.]+", host) else host.split(".")[0].lower()
     name = re.sub(r"[^a-z0-9-]", "", word) or "server"

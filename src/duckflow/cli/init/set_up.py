@@ -1,4 +1,4 @@
-"""Asks the questions of init, and writes the config and an AGENTS.md to start from."""
+"""Asks the questions of `duckflow init`, and writes the config and an AGENTS.md to start from."""
 
 import os
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,15 @@ from duckflow.cli.init.own_model import LEAVE, OwnModelLeft, Setting, find_own_m
 from duckflow.cli.init.survey import ProjectSurvey, survey
 from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.load import read_toml
+from duckflow.config.settings import Settings
 from duckflow.config.toml_text import write_value
-from duckflow.errors import UsageError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Ask
-from duckflow.i18n.language import facts_of, languages, read_piece
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, facts_of, languages, read_piece
 from duckflow.llm.endpoints import KEYED, KNOWN
 from duckflow.llm.settings import DEFAULT_MODEL
+from duckflow.state.data import Phrase, quote, say
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import Phrase, quote, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 
@@ -28,7 +28,7 @@ BY_ITSELF = "auto"
 
 
 class InterviewLeft(Exception):
-    """The user does not want to go on; nothing has been written."""
+    """The user has left the questions; nothing has been written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ class InitAnswers:
     model: str
     mode: str
     settings: tuple[Setting, ...] = ()
-    """Further settings that lead to the model."""
+    """Further settings that are needed to reach the model."""
     told: tuple[Phrase, ...] = ()
-    """Notes on what happened when the model was tried."""
+    """Notes on the result of trying the model."""
 
 
 async def interview(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
-    """Asks for everything that the flags do not name, in the language of the first answer. The first choice of each
-    question is the present setting, else what most people want."""
+    """Asks for every answer that the flags do not give, in the language of the first answer. The first choice of each
+    question is the present setting, or else the most common one."""
     layer = read_toml(paths.user_config) if paths.user_config.exists() else {}
     codes = [words.language, *(code for code in languages() if code != words.language)]
     words.language = flags.get("language") or await _asked(ask, "language", _languages(codes))
@@ -89,7 +89,7 @@ async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
 
 
 def models_at_hand() -> list[str]:
-    """Lists the models whose key lies in the environment, and the local one."""
+    """Lists the models whose key is in the environment, and the local model."""
     keyed_models = [
         f"{endpoint.name}:{endpoint.model}"
         for endpoint in KNOWN
@@ -106,7 +106,7 @@ def config_text(language: str, model: str, mode: str) -> str:
 
 
 def agents_text(project: ProjectSurvey, words: Words) -> str:
-    """Writes a first AGENTS.md: what the folder tells, and room for what only people know."""
+    """Writes a first AGENTS.md: facts found in the folder, and room for facts that only people know."""
     lines = [f"# {project.name}", ""]
     if project.about:
         lines += [project.about, ""]
@@ -126,23 +126,43 @@ def agents_text(project: ProjectSurvey, words: Words) -> str:
 
 
 AGENTS_FILE = "AGENTS.md"
-KEEP, CHANGE = "keep", "change"
+KEEP, CHANGE = "no", "yes"
+ASK_DRAFT = "init.ask.agents"
 
 
 async def set_up(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
-    """Sets everything up. Returns what was written and what was left alone."""
+    """Sets everything up. Returns lines on the files that were written or left alone, and on how to go on."""
     wishes = await interview(ask, flags, words, paths)
+    lacking = [*_lacking(wishes.model, paths)]
+    config, agents = await _config(ask, wishes, paths.user_config), await _agents(ask, words, folder)
+    has_draft = agents.key not in ("init.left", "init.left_out")
+    has_model = bool(wishes.settings) or (not lacking and await _finds_model(wishes.model, paths))
     return [
         *wishes.told,
-        *_lacking(wishes.model, paths),
-        await _config(ask, wishes, paths.user_config),
-        await _agents(ask, words, folder),
-        say("init.next"),
+        *lacking,
+        config,
+        agents,
+        *([say("init.read_agents")] if has_draft else []),
+        say("init.start" if has_model else "init.start_without"),
     ]
 
 
+async def _finds_model(model: str, paths: Paths) -> bool:
+    """Says whether a chat would find the model now: one with a key, or a server or local model that is ready."""
+    from duckflow.llm.discover import discover
+
+    settings = Settings.model_validate(read_toml(paths.user_config))
+    try:
+        choice = await discover(model, settings.llm, os.environ)
+    except DuckflowError:
+        return False
+    if choice.endpoint:
+        return choice.key is not None or not choice.endpoint.key_needed
+    return not any(_lacking(f"local:{choice.model}", paths))
+
+
 def _lacking(model: str, paths: Paths) -> Iterator[Phrase]:
-    """Says what the local model still needs, where that was chosen."""
+    """Yields what a chosen local model still lacks, as lines for the user; nothing for any other model."""
     if model.partition(":")[0] != "local":
         return
     from duckflow.llm.local.runtime import runtime_missing
@@ -174,12 +194,16 @@ async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
 
 
 async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
-    path = folder / AGENTS_FILE
+    path, old_name = folder / AGENTS_FILE, ""
+    exists = path.exists() or path.is_symlink()
+    if exists and not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
+        return say("init.left", path=AGENTS_FILE)
+    # The home folder is no project, so Enter alone writes no draft there.
+    first = KEEP if folder in (Path.home(), Path("/")) else CHANGE
+    if not exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=first):
+        return say("init.left_out", path=AGENTS_FILE)
     text = agents_text(survey(folder), words)
-    old_name = ""
-    if path.exists() or path.is_symlink():
-        if not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
-            return say("init.left", path=AGENTS_FILE)
+    if exists:
         old_name = _put_aside(path)
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
@@ -205,7 +229,7 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
 
 
 async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
-    """Asks whether to change a file. Enter alone takes `first`: it confirms answers just given, and never loses a
+    """Asks whether to write a file. Enter alone takes `first`, which confirms answers just given and never loses a
     file."""
     choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
     return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE

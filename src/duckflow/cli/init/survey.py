@@ -1,4 +1,4 @@
-"""Finds out what a project is made of, and which commands it has."""
+"""Finds out the languages, folders and commands of a project."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from duckflow.state.data import shorten
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 Found = tuple[str, str]
-"""The purpose of a command, and the command."""
+"""The purpose of a command, and the command itself."""
 
 BY_FILE: tuple[tuple[str, str, str], ...] = (
     ("Cargo.toml", "build", "cargo build"),
@@ -152,9 +152,9 @@ class ProjectSurvey:
     name: str
     about: str
     languages: tuple[tuple[str, int], ...]
-    """The languages with their number of files, most first."""
+    """The languages, each with its number of files; the most frequent comes first."""
     folders: tuple[tuple[str, int, str], ...]
-    """Each folder with its number of files and the language that most of them are in."""
+    """Each folder with its number of files and its most frequent language."""
     commands: tuple[Found, ...]
 
 
@@ -183,7 +183,7 @@ def survey(folder: Path) -> ProjectSurvey:
 
 
 def _files(workspace: Workspace) -> list[str]:
-    """Lists files, but neither hidden ones nor those that git ignores. It stops after a number of files or seconds."""
+    """Lists files, without hidden files and files that git ignores. Stops after a number of files or seconds."""
     is_ignored = ignored_in(workspace)
     end = time.monotonic() + MOST_SECONDS
     entries = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not is_ignored(entry))

@@ -1,5 +1,5 @@
-"""The open question at a terminal: it is shown, and answered here, elsewhere or in an editor. A line that was begun too
-early does not count as an answer."""
+"""Shows the open question at a terminal, and passes on the answer typed there or written in the user's editor. The
+question may also be answered elsewhere. A line that was begun too early does not count as an answer."""
 
 import time
 import unicodedata
@@ -9,8 +9,7 @@ from duckflow.errors import DuckflowError
 from duckflow.events.ports import Conversation
 from duckflow.events.views import Taken
 from duckflow.i18n.answers import read_answer, read_whole
-from duckflow.i18n.language import fullmatch
-from duckflow.i18n.words import Words
+from duckflow.i18n.words import Words, fullmatch
 from duckflow.state.question import HIDDEN, Question
 from duckflow.ui.console.keys import edit_text
 from duckflow.ui.console.line import Line
@@ -18,11 +17,11 @@ from duckflow.ui.console.screen import Screen
 from duckflow.view.items import QuestionItem
 
 READING_SECONDS = 0.3
-"""Nobody reads a question faster than in these seconds: a line begun before was meant for something else."""
+"""The fewest seconds in which somebody can read a question. A line begun earlier was meant for something else."""
 
 
 class Asking:
-    """Shows the first open question; the others wait behind it. Several terminals may show the same one."""
+    """Shows the first open question; further questions wait behind it. Several terminals may show the same question."""
 
     def __init__(self, conversation: Conversation, screen: Screen, line: Line, words: Words) -> None:
         self._conversation = conversation
@@ -36,15 +35,16 @@ class Asking:
         self._asked_at = 0.0
         self._taken_away_at = 0.0
         self._unsent = ""
-        """An answer typed before the whole question was shown, at a line that cannot take it back."""
+        """An answer that was typed at a plain input line before the whole question was shown. It is kept here, because
+        text cannot be put back into a plain line."""
 
     def hides(self) -> bool:
         """Says whether the open question asks for a secret."""
         return any(question.secret for question in self._conversation.questions[:1])
 
     def show(self) -> Question | None:
-        """Shows the question that is open now. Returns it if it is to be edited at once, at the terminal that asked for
-        it."""
+        """Shows the question that is open now. Returns the question if it asks for a text to be edited, and the user
+        typed the last line at this terminal: then the editor opens here at once."""
         question = next(iter(self._conversation.questions), None)
         is_new = question is not None and question.question_id != self._shown
         self._shown = question.question_id if question else ""
@@ -66,7 +66,7 @@ class Asking:
 
     def hear_closed(self, item: QuestionItem) -> None:
         """Tells the person here if somebody else has answered the question. A half-typed secret is removed from the
-        line: otherwise it would now be visible, and be sent as a message."""
+        line: otherwise the secret would now be visible, and be sent as a message."""
         if self._secret and item.id == self._shown and not (item.answer and self._typed_here):
             self._line.put_back("")
         if item.answer and item.id == self._shown and not self._typed_here:
@@ -81,7 +81,7 @@ class Asking:
         return self._conversation.take(text, self._shown if meaning == "answer" else "")
 
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
-        """Waits for the outcome of a line or an answer, and shows it to the person who gave it."""
+        """Waits for the outcome of a line or an answer, and shows the outcome to the person who typed it."""
         try:
             taken_answer = await answered
         except DuckflowError as problem:
@@ -100,7 +100,7 @@ class Asking:
 
     async def edit(self, question: Question) -> None:
         """Lets the user change the proposed text in their editor. An emptied text means no. An unchanged text does not
-        mean yes: the editor may have been closed without a decision, or there is none."""
+        mean yes: the editor may have been closed without a decision, or there may be no editor."""
         proposed_text = question.gate.editable if question.gate else question.text
         changed_text = await self._line.lend_terminal(lambda: edit_text(proposed_text))
         if question.gate and changed_text == proposed_text:
@@ -110,8 +110,8 @@ class Asking:
         await self.heed(self._conversation.answer(question.question_id, text, choice=choice))
 
     def held_back(self, text: str, begun: float) -> bool:
-        """Says whether a line does not count as an answer yet: it was begun before the question could be read, or sent
-        before all of it was shown. Such a line is put back, and counts when it is sent again."""
+        """Says whether a line does not count as an answer yet. Such a line was begun before the question could be read,
+        or sent before all of the question was shown. It is put back, and counts when it is sent again."""
         question, pages = next(iter(self._conversation.questions), None), self._screen.question
         if begun < self._taken_away_at and self._line.put_back(text):
             # The line may have been an answer to a question that is gone.
@@ -150,7 +150,7 @@ class Asking:
         return False
 
     def with_unsent(self, text: str) -> str:
-        """Returns the text; for an empty line the answer that waited until the whole question was shown."""
+        """Returns the text. For an empty line, this is the answer that waited until the whole question was shown."""
         if text.strip() or self._screen.question.left or not self._unsent:
             return text
         unsent_text, self._unsent = self._unsent, ""

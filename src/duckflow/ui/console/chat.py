@@ -1,4 +1,4 @@
-"""The chat: shows a conversation above the input line, and passes it what is typed."""
+"""The chat: shows a conversation above the input line, and passes typed lines to the conversation."""
 
 import asyncio
 import os
@@ -14,8 +14,8 @@ from duckflow.events.types import Event
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
+from duckflow.state.data import Phrase, say
 from duckflow.state.mode import OFFERED
-from duckflow.state.phrase import Phrase, say
 from duckflow.ui.console.asking import Asking
 from duckflow.ui.console.completion import LineCompletions
 from duckflow.ui.console.line import Fragments, Line
@@ -47,8 +47,8 @@ BELL = "\a"
 
 
 class Attention:
-    """Calls the user by a bell or a desktop note when the conversation needs them. After a wait of a few seconds it
-    does not."""
+    """Calls the user by a bell or a desktop note when a turn has ended or asks something. If the turn began, or the
+    user typed, only a few seconds ago, there is no call. News of jobs always calls the user."""
 
     def __init__(self, settings: UiSettings, words: Words, write: Callable[[str], None]) -> None:
         self._settings = settings
@@ -83,7 +83,7 @@ class Attention:
 
 def _desktop(text: str) -> str:
     """Returns the sequence that makes a terminal show a desktop note, wrapped for tmux if needed. Terminals that do not
-    know it ignore it."""
+    know the sequence ignore it."""
     sequence = f"\x1b]9;Duckflow: {plain(text)}\x1b\\"
     return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\" if os.environ.get("TMUX") else sequence
 
@@ -104,7 +104,8 @@ class Chat:
         self._completions = LineCompletions(conversation, words)
         self._commands: dict[str, Wait] = {}
         self._echoed = ""
-        """The last line that was shown as the user typed it, as long as nothing stands below it."""
+        """The last line that was shown as the user typed it. It is empty as soon as other text stands below that
+        line."""
         self._asking = Asking(conversation, self.screen, line, words)
         self._attention = Attention(settings, words, line.signal)
         self._running: set[asyncio.Task[Any]] = set()
@@ -251,7 +252,7 @@ class Chat:
         task.add_done_callback(self._running.discard)
 
     async def _animate(self) -> None:
-        """Keeps the spinner turning while something is going on. An idle chat is not redrawn."""
+        """Keeps the spinner turning while work is going on. An idle chat is not redrawn."""
         drawn_second = 0
         while True:
             await asyncio.sleep(REFRESH)

@@ -36,7 +36,7 @@ class Code:
 
     @classmethod
     def of_file(cls, name: str) -> "Code":
-        """Makes a block in the language that the file's name tells."""
+        """Makes a block of code in the language that the file's name tells."""
         from pygments.lexers import find_lexer_class_for_filename
 
         lexer = find_lexer_class_for_filename(name.rpartition("/")[2])
@@ -67,7 +67,7 @@ def _style(kind: str) -> str:
 
 
 def _lexer(language: str) -> Any:
-    """Returns the lexer of the language, or nothing if there is none."""
+    """Returns the lexer of the language; None if there is none."""
     if not language:
         return None
     from rich.syntax import Syntax

@@ -1,4 +1,4 @@
-"""Completions for the line being typed: commands with their help, files, programs."""
+"""Completions for the typed line: commands with their help, files, programs."""
 
 import os
 import unicodedata
@@ -16,7 +16,7 @@ MOST = 40
 
 
 class LineCompletions:
-    """Finds completions. It is called in a thread of its own, since it may read folders."""
+    """Finds completions. Its methods are called in a thread of their own, since reading folders may take time."""
 
     def __init__(self, conversation: Conversation, words: Words) -> None:
         self._conversation = conversation

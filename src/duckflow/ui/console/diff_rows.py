@@ -30,7 +30,7 @@ def looks_like_diff(text: str) -> bool:
 
 @dataclass(slots=True)
 class DiffRow:
-    """One line, and its gutter: the line number and the sign."""
+    """One line of a diff. The gutter holds its line number and its sign."""
 
     text: Text
     gutter: Text = field(default_factory=Text)
@@ -45,7 +45,7 @@ class _Block:
 
 
 class DiffRows:
-    """Turns a diff into rows. `fold` makes a line harmless before it is shown."""
+    """Turns a diff into rows. `fold` makes a line safe to show."""
 
     def __init__(self, diff: str, fold: Callable[[str], str]) -> None:
         self._lines = list(read_diff(diff))
@@ -92,7 +92,7 @@ class DiffRows:
 
 
 def _mark(old: Text, new: Text) -> None:
-    """Marks the words that differ, if the lines are similar enough for that to help."""
+    """Marks the words that differ, if the lines are so similar that marks help."""
     words_before, words_after = WORD.findall(old.plain), WORD.findall(new.plain)
     if max(len(words_before), len(words_after)) > COMPARED_WORDS:
         return

@@ -32,7 +32,8 @@ LONGEST_ENTRY = 10_000
 
 
 class InputHistory(FileHistory):
-    """A file that only its owner can read. When it gets too long, its oldest half is cut off."""
+    """The history of typed lines, in a file that only its owner can read. When the file gets too long, its oldest half
+    is cut off."""
 
     def __init__(self, path: Path, worth: Callable[[str], bool], expand: Callable[[str], str]) -> None:
         self._worth = worth
@@ -84,11 +85,9 @@ EVERY_SECONDS = 0.02
 
 
 class LiveStdout(StdoutProxy):
-    """A stand-in for stdout that prints above the input line.
-
-    prompt_toolkit gives the terminal back for every line that is printed. A key pressed in that moment is echoed by the
-    terminal itself, and Enter becomes a new line: with a reply streaming in, one Enter in fifty. Nothing needs the
-    terminal while text is written, so it is not given back."""
+    """A stand-in for stdout that prints above the input line. The stand-in of prompt_toolkit gives the terminal back
+    for every line that it prints. The terminal itself then echoes a key pressed in that moment, and turns Enter into a
+    line feed: while a reply streams in, one Enter in fifty. So this class prints without giving the terminal back."""
 
     def __init__(self) -> None:
         super().__init__(sleep_between_writes=EVERY_SECONDS, raw=True)
@@ -149,7 +148,7 @@ STYLE = Style.from_dict(
 
 
 class InputLine:
-    """The input line. Lines typed before there is a handler are kept for it."""
+    """The input line. Lines that are typed before there is a handler wait for one."""
 
     def __init__(self, history: Path | None, words: Words) -> None:
         self.pastes = Pastes(words)
@@ -188,7 +187,7 @@ class InputLine:
 
     @contextmanager
     def printing(self) -> Generator[None]:
-        """Makes everything printed meanwhile appear above the line."""
+        """Makes text that is printed inside the context appear above the line."""
         streams = sys.stdout, sys.stderr
         stdout = self._stdout = LiveStdout()
         with stdout:
@@ -230,8 +229,8 @@ class InputLine:
         app.after_render -= on_render
 
     def hand_to(self, handler: LineHandler | None) -> None:
-        """Passes lines to this handler from now on, beginning with those that were kept. Without a handler they are
-        kept."""
+        """Passes lines to this handler from now on, beginning with the lines that waited. Without a handler, lines wait
+        for the next."""
         self._handler = handler
         while self._handler and self._early:
             self._handler.take(*self._early.pop(0))
@@ -245,7 +244,8 @@ class InputLine:
             self._session.app.exit(exception=EOFError())
 
     def interrupt(self) -> bool:
-        """Interrupts what is going on. Messages that waited to be sent come back into the line."""
+        """Interrupts the running work; returns False if there is none. Messages that waited to be sent come back into
+        the line."""
         if not self._handler or not self._handler.busy():
             return False
         if waiting_text := self._handler.interrupt():
@@ -262,12 +262,12 @@ class InputLine:
         self.redraw()
 
     def comes_early(self) -> bool:
-        """Says whether there is no handler yet."""
+        """Says whether a key comes before there is a handler."""
         return self._handler is None
 
     def send_later(self) -> bool:
-        """Queues the typed message until the running turn has ended. Says whether it did: without a running turn it
-        does nothing."""
+        """Queues the typed message until the running turn has ended. Returns False if there is no running turn; then
+        nothing is queued."""
         buffer = self._session.default_buffer
         text = self.pastes.expand(buffer.text)
         if not self._handler or not text.strip() or not self._handler.take_later(text):
@@ -288,7 +288,7 @@ class InputLine:
         output.flush()
 
     def go_back(self) -> bool:
-        """Offers to go back to an earlier message, unless something is typed or going on."""
+        """Offers to go back to an earlier message, unless a text is typed or work is going on."""
         if not self._handler or self._session.default_buffer.text or not self._handler.ready():
             return False
         self._handler.take("/back", time.monotonic())
@@ -324,7 +324,7 @@ class InputLine:
         return True
 
     def _note_begin(self, buffer: Buffer) -> None:
-        """Notes when the line was begun: an answer must be younger than its question."""
+        """Notes when typing of the line began: an answer must be begun after its question was shown."""
         self._begun = (self._begun or time.monotonic()) if buffer.text else 0.0
 
     def _worth_keeping(self, text: str) -> bool:
@@ -355,7 +355,7 @@ class InputLine:
 
 
 class _Completions(Completer):
-    """Finds completions in a thread, so that typing goes on however long it takes."""
+    """Finds completions in a thread, so that typing goes on however long the search takes."""
 
     def __init__(self, line: InputLine) -> None:
         self._line = line

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
@@ -29,14 +30,14 @@ def keyboard() -> Input:
     from prompt_toolkit.input.vt100 import Vt100Input, raw_mode
 
     class Unchanged(raw_mode):
-        """Leaves the terminal as it was on entering, and changes nothing in between."""
+        """Stands in for the context manager that would change the terminal's mode, and leaves the mode as it is."""
 
         def __enter__(self) -> None:
             return
 
     class Keyboard(Vt100Input):
-        """A keyboard that stays in raw mode. Printing would put the terminal into cooked mode for a moment, in which it
-        echoes keys, makes Enter a line feed and Ctrl+C a signal. Printing needs none of that."""
+        """A keyboard that stays in raw mode. prompt_toolkit would put the terminal into cooked mode for a moment when
+        it prints. In that mode the terminal echoes keys, makes Enter a line feed and Ctrl+C a signal."""
 
         def cooked_mode(self) -> AbstractContextManager[None]:
             return Unchanged(self.fileno())
@@ -54,7 +55,7 @@ def cooked() -> AbstractContextManager[None]:
 
 
 def edit_text(text: str) -> str:
-    """Returns the text after the user has edited it, or the same text if no editor works."""
+    """Returns the text after the user has edited it; the same text if no editor works."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "proposed.txt"
         file.write_text(text, encoding="utf-8")
@@ -67,8 +68,8 @@ def edit_text(text: str) -> str:
 
 
 def _editor() -> list[str]:
-    """Returns the command of the user's editor. Programs in the work folder do not count. Raises FileNotFoundError if
-    there is none."""
+    """Returns the command of the user's editor. A program in the work folder is never used. Raises FileNotFoundError if
+    there is no editor."""
     name, *options = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi")
     program = find_program(name)
     if program is None:
@@ -81,7 +82,7 @@ LOOK_SECONDS, MOST_LOOKS = 0.01, 500
 
 
 class KeyActions(Protocol):
-    """The actions of keys on the input line and on the handler behind it."""
+    """The actions that keys trigger on the input line and on the handler behind it."""
 
     pastes: Pastes
 
@@ -105,8 +106,8 @@ class KeyActions(Protocol):
 
 
 class CtrlC:
-    """Ctrl+C interrupts, else clears the line, else leaves. Leaving takes two presses in a row, so that nobody leaves
-    by mistake."""
+    """Ctrl+C interrupts running work, else clears the line, else leaves. Leaving takes two presses in a row, so that
+    nobody leaves by mistake."""
 
     def __init__(self, actions: KeyActions) -> None:
         self._actions = actions
@@ -151,8 +152,8 @@ def leave(actions: KeyActions) -> None:
 
 
 async def _complete_when_found(buffer: Buffer) -> None:
-    """Inserts the first completion as soon as the running search has found one, unless something else is typed
-    meanwhile. Without a running search it starts one."""
+    """Inserts the first completion as soon as the running search has one, unless the user types on meanwhile. If no
+    search is running, a search is started."""
     state = buffer.complete_state
     if state is None:
         buffer.start_completion(insert_common_part=True)
@@ -212,7 +213,7 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
             event.app.current_buffer.insert_text("\n")
 
     def on_alt_enter(event: KeyPressEvent) -> None:
-        """Queues the line until the running turn has ended; without a running turn it begins a new line."""
+        """Queues the line until the running turn has ended. If no turn is running, a new line is begun."""
         if not actions.send_later():
             on_newline(event)
 
@@ -239,14 +240,8 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
         paste_coroutine = actions.pastes.paste_picture(event.app.current_buffer.insert_text, actions.hint)
         event.app.create_background_task(paste_coroutine)
 
-    def on_mode(event: KeyPressEvent) -> None:
-        actions.press("change_mode")
-
-    def on_tasks(event: KeyPressEvent) -> None:
-        actions.press("pause_or_resume")
-
-    def on_thoughts(event: KeyPressEvent) -> None:
-        actions.press("open_thoughts")
+    def presses(key: HandlerKey) -> Callable[[KeyPressEvent], None]:
+        return lambda event: actions.press(key)
 
     def on_space(event: KeyPressEvent) -> None:
         if not actions.next_page():
@@ -263,8 +258,8 @@ def key_bindings(actions: KeyActions) -> KeyBindings:
     keys.add(Keys.BracketedPaste, filter=is_typing)(on_paste)
     keys.add("c-v", filter=is_typing)(on_paste_picture)
     keys.add("escape", "v", filter=is_typing)(on_paste_picture)
-    keys.add("s-tab", filter=~has_completions)(on_mode)
-    keys.add("c-t", filter=is_typing)(on_tasks)
+    keys.add("s-tab", filter=~has_completions)(presses("change_mode"))
+    keys.add("c-t", filter=is_typing)(presses("pause_or_resume"))
     keys.add("c-d", filter=is_typing & empty)(on_end)
-    keys.add("c-o", filter=is_typing)(on_thoughts)
+    keys.add("c-o", filter=is_typing)(presses("open_thoughts"))
     return keys

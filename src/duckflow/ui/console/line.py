@@ -1,4 +1,4 @@
-"""The two sides of the input line: the line itself, and the handler of what is typed."""
+"""The two sides of the input line: the line itself, and the handler that takes typed lines."""
 
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -12,14 +12,14 @@ Fragments = list[tuple[str, str]]
 """Pieces of text with their styles."""
 
 HandlerKey = Literal["change_mode", "pause_or_resume", "open_thoughts"]
-"""The keys that only concern the handler."""
+"""The actions of keys that concern only the handler and not the text in the line."""
 
 
 class LineHandler(Protocol):
     """The conversation behind the input line."""
 
     def above(self, columns: int) -> Fragments:
-        """Returns the text right above the line: what is being written or waited for."""
+        """Returns the text right above the line: the reply that is being written, or the work that is waited for."""
         ...
 
     def prompt_sign(self) -> str:
@@ -27,7 +27,7 @@ class LineHandler(Protocol):
         ...
 
     def bar(self, columns: int) -> str:
-        """Returns the status bar, made to fit."""
+        """Returns the status bar, cut to fit the columns."""
         ...
 
     def take(self, text: str, begun: float) -> None:
@@ -35,7 +35,7 @@ class LineHandler(Protocol):
         ...
 
     def take_later(self, text: str) -> bool:
-        """Takes a message that waits until the running turn has ended. Says whether it was taken as one."""
+        """Takes a message that waits until the running turn has ended. Says whether the message was taken."""
         ...
 
     def reads_on(self) -> bool:
@@ -57,7 +57,7 @@ class LineHandler(Protocol):
         ...
 
     def interrupt(self) -> str:
-        """Stops what is going on, and returns the messages that waited to be sent."""
+        """Stops the running work, and returns the messages that waited to be sent."""
         ...
 
     def change_mode(self) -> None: ...
@@ -65,17 +65,18 @@ class LineHandler(Protocol):
     def pause_or_resume(self) -> None: ...
 
     def open_thoughts(self) -> None:
-        """Shows what the model thinks, or folds it again."""
+        """Shows the model's thoughts, or folds them again."""
         ...
 
     def asks_about_jobs(self, command: str) -> bool:
-        """Asks the user about running jobs by this command. Says whether there were any."""
+        """Has this command ask the user about the jobs at work. Returns False if no job is at work, or if the
+        conversation asks something already."""
         ...
 
     def hint(self, key: str) -> str: ...
 
     def completions(self, document: "Document") -> "Iterable[Completion]":
-        """Returns the completions. It is called in a thread of its own."""
+        """Returns the completions. This method is called in a thread of its own."""
         ...
 
 
@@ -83,7 +84,7 @@ class Line(Protocol):
     """The place where lines are typed."""
 
     def printing(self) -> AbstractContextManager[None]:
-        """Keeps printed text out of the way of what is being typed."""
+        """Keeps printed text away from the text that is being typed."""
         ...
 
     async def run(self) -> None: ...
@@ -97,7 +98,7 @@ class Line(Protocol):
         ...
 
     def hand_to(self, handler: LineHandler | None) -> None:
-        """Passes lines to this handler. Without one they are kept for the next."""
+        """Passes lines to this handler. Without a handler, lines wait for the next."""
         ...
 
     def put_back(self, text: str) -> bool:

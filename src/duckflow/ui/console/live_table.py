@@ -14,7 +14,7 @@ READ = 1024
 
 
 class LiveLines:
-    """Lines at the bottom of a terminal. Without a terminal only the lines that have changed are printed."""
+    """Lines at the bottom of a terminal. If the output is no terminal, only lines that have changed are printed."""
 
     def __init__(self) -> None:
         self.styled = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -43,7 +43,7 @@ class LiveLines:
         self._drawn = shown_lines
 
     def leave(self) -> None:
-        """Leaves the drawn lines where they are. The next ones are drawn below them."""
+        """Leaves the drawn lines on the screen. The next lines are drawn below them."""
         self._drawn = []
 
 

@@ -1,6 +1,8 @@
-"""A reply in Markdown, printed while it is being written: each line once, as soon as it is complete."""
+"""A reply in Markdown, printed while it is being written: each line once, as soon as it is complete. Square brackets
+alone are just brackets."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -9,8 +11,125 @@ from rich.text import Text
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells
 from duckflow.ui.console.code import Code
-from duckflow.ui.console.inline import inline
 from duckflow.ui.console.printer import Printer, rows
+
+MARK = re.compile(
+    r"(?P<escape>\\[!-/:-@\[-`{-~])"
+    r"|(?P<ticks>`+)"
+    r"|(?P<name>(?<!\w)__[a-z][a-z0-9_]*__(?!\w))"
+    r"|(?P<strong>\*{2}|__)"
+    r"|(?P<strike>~~)"
+    r"|(?P<soft>[*_])"
+    r'|!?\[(?P<label>[^\[\]\n]*)\]\((?P<url>[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+"[^"\n]*")?\)'
+    r"|<(?P<address>https?://[^\s<>]+)>"
+)
+TICKS = re.compile(r"`+")
+STYLES = {"strong": "bold", "soft": "italic", "strike": "strike"}
+CODE = "cyan"
+DEEPEST = 6
+
+
+def inline(text: str, coloured: bool) -> Text:
+    """Returns the line with its styles. Without colours, code keeps its backticks, so that it stands out from words."""
+    return _Inline(text, coloured, 0).read()
+
+
+class _Inline:
+    """One stretch of text. A sign that is never closed is searched for only once, so that reading takes time in
+    proportion to the length, whatever the text contains."""
+
+    def __init__(self, text: str, coloured: bool, depth: int) -> None:
+        self._text = text
+        self._coloured = coloured
+        self._depth = depth
+        self._done = Text()
+        self._never_closed: set[str] = set()
+        self._tick_runs: dict[int, list[int]] | None = None
+
+    def read(self) -> Text:
+        offset = 0
+        while mark := MARK.search(self._text, offset) if self._depth < DEEPEST else None:
+            self._done.append(self._text[offset : mark.start()])
+            offset = self._take(mark)
+        return self._done.append(self._text[offset:])
+
+    def _take(self, mark: re.Match[str]) -> int:
+        """Appends the text that the mark stands for, and returns the place to continue from."""
+        sign, kind = mark[0], mark.lastgroup
+        if mark["escape"]:
+            self._done.append(sign[1])
+            return mark.end()
+        if mark["ticks"]:
+            return self._code(mark)
+        if mark["address"]:
+            self._done.append(mark["address"], style="underline")
+            return mark.end()
+        if mark["url"] is not None:
+            self._link(mark["label"] or "", mark["url"])
+            return mark.end()
+        # `__init__` is a name in code, even if Markdown would make it bold.
+        end = -1 if mark["name"] else self._closing(mark)
+        if end < 0 or kind is None:
+            self._done.append(sign)
+            return mark.end()
+        self._inner(self._text[mark.end() : end], STYLES[kind])
+        return end + len(sign)
+
+    def _inner(self, text: str, style: str) -> None:
+        inner = _Inline(text, self._coloured, self._depth + 1).read()
+        inner.stylize(style)
+        self._done.append_text(inner)
+
+    def _code(self, mark: re.Match[str]) -> int:
+        if self._tick_runs is None:
+            self._tick_runs = {}
+            for run in TICKS.finditer(self._text):
+                self._tick_runs.setdefault(len(run[0]), []).append(run.start())
+        ends = self._tick_runs.get(len(mark[0]), [])
+        end_index = bisect_left(ends, mark.end())
+        if end_index == len(ends):
+            self._done.append(mark[0])
+            return mark.end()
+        code = self._text[mark.end() : ends[end_index]]
+        code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " and code.strip() else code
+        self._done.append(code if self._coloured else f"`{code}`", style=CODE)
+        return ends[end_index] + len(mark[0])
+
+    def _link(self, label: str, url: str) -> None:
+        """Appends a link. Its address is always shown: a link must not hide where it leads."""
+        if label and label != url:
+            self._inner(label, "underline")
+            self._done.append(f" ({url})", style="dim")
+        else:
+            self._done.append(url, style="underline")
+
+    def _closing(self, mark: re.Match[str]) -> int:
+        """Returns the place where the emphasis ends; -1 if the sign is no emphasis (2 * 3, snake_case)."""
+        text, sign, start = self._text, mark[0], mark.end()
+        is_underscore = sign[0] == "_"
+        if start >= len(text) or text[start].isspace() or (is_underscore and _in_word(text, mark.start() - 1)):
+            return -1
+        offset = start if sign not in self._never_closed else len(text)
+        while (offset := text.find(sign, offset)) > 0:
+            offset_after = offset + len(sign)
+            stands_alone = len(sign) == 2 or (
+                text[offset_after : offset_after + 1] != sign and text[offset - 1] != sign
+            )
+            if (
+                offset > start
+                and stands_alone
+                and not text[offset - 1].isspace()
+                and not (is_underscore and _in_word(text, offset_after))
+            ):
+                return offset
+            offset = offset_after
+        self._never_closed.add(sign)
+        return -1
+
+
+def _in_word(text: str, place: int) -> bool:
+    return 0 <= place < len(text) and text[place].isalnum()
+
 
 CELL = re.compile(r"(?<!\\)\|")
 DELIMITER = re.compile(r"\s*:?-+:?\s*")
@@ -50,8 +169,8 @@ def _split(line: str) -> list[str]:
 
 
 def _widths(measured: list[list[int]], columns: int) -> list[int] | None:
-    """Returns the width of each column: as much as it needs, with the widest ones cut when there is no room. None if
-    even that does not help."""
+    """Returns the width of each column: as much as it needs, with the widest columns cut when there is no room. Returns
+    None if the table would still be too wide."""
     free_columns = columns - len(BETWEEN) * (len(measured[0]) - 1)
     widths = [min(max(1, *column), max(free_columns, NARROWEST)) for column in zip(*measured, strict=True)]
     if sum(min(width, NARROWEST) for width in widths) > free_columns:
@@ -102,14 +221,16 @@ QUOTE = re.compile(r"\s{0,3}(?P<marks>(?:>\s?)+)(?P<text>.*)")
 ROW = re.compile(r"\s*\|.*\|\s*")
 HEADING_STYLES = {1: "bold underline", 2: "bold"}
 LONGEST_LINE = 8000
-"""Characters: a longer line is printed in pieces of about this length. Code stays whole, so that it can be copied."""
+"""A line with more characters than this is printed in pieces of about this length. Code stays whole, so that it can be
+copied."""
 DEEPEST_QUOTE = 8
 SHOWN_ROWS, SHOWN_CHARACTERS = 8, 1600
-"""The amount of text not yet printed that is shown."""
+"""The most rows of a table and characters of a line that are shown before they are printed."""
 
 
 class Markdown:
-    """Prints Markdown. A line break in the text is one on the screen, since people and models write that way."""
+    """Prints Markdown. A line break in the text is a line break on the screen, since people and models write that
+    way."""
 
     def __init__(self, printer: Printer) -> None:
         self._printer = printer
@@ -129,8 +250,8 @@ class Markdown:
 
     @property
     def unfinished(self) -> str:
-        """Returns the end of the text that has not been printed yet. Of a long line it begins at a place that moves on
-        now and then, not with every word."""
+        """Returns the end of the text that has not been printed yet. Of a long line only the end is shown; its start
+        moves on now and then, not with every word."""
         table_lines = self._table.lines[-SHOWN_ROWS:] if self._table else []
         if not self._line:
             return "\n".join(table_lines)

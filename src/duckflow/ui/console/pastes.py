@@ -1,4 +1,5 @@
-"""Pasted text and pictures: the line shows a mark for long ones, the message gets them whole."""
+"""Pasted text and pictures: the line shows a mark in place of a long text or a picture, and the message gets all of
+it."""
 
 import asyncio
 import base64
@@ -24,11 +25,11 @@ POWERSHELL = (
 )
 
 Reader = tuple[list[str], Callable[[bytes], bytes]]
-"""A command, and the function that reads its output."""
+"""A command that reads the clipboard, and the function that decodes its output."""
 
 
 def read_picture() -> bytes | None:
-    """Returns the picture in the clipboard: empty if there is none in it, None if there is no program to ask."""
+    """Returns the picture in the clipboard; empty if the clipboard holds none, None if there is no program to ask."""
     has_reader = False
     for command, decode in _readers():
         program = find_program(command[0])
@@ -102,8 +103,8 @@ class Pastes:
             hint("picture.no_program" if data is None else "picture.none_pasted", HINT_SECONDS)
 
     def _take_picture(self, data: bytes) -> str:
-        """Saves a picture of the clipboard in a file until the program ends, and returns its mark; nothing if the data
-        is no picture."""
+        """Saves a picture of the clipboard in a file until the program ends, and returns its mark; empty if the data is
+        no picture."""
         from duckflow.state.picture import Picture, read_header
 
         if (header := read_header(data)) is None:
@@ -135,8 +136,8 @@ class Pastes:
 
 
 def _pictures(pasted: str) -> str:
-    """Returns mentions of the pictures whose paths were pasted, with quotes, backslashes or as file addresses; nothing
-    if there is anything else among them."""
+    """Returns mentions of the pictures whose paths were pasted, with quotes, backslashes or as file addresses. Returns
+    an empty text if anything else was pasted with them."""
     import shlex
     from urllib.parse import unquote
 

@@ -21,12 +21,12 @@ DUMB = ("dumb", "unknown", "")
 
 
 def can_pick() -> bool:
-    """Says whether the terminal can redraw a list. If not, a numbered list has to do."""
+    """Says whether the terminal can redraw a list. If not, a numbered list is printed instead."""
     return os.environ.get("TERM", "").lower() not in DUMB
 
 
 async def pick(rows: Sequence[SessionRow], words: Words) -> SessionRow | None:
-    """Returns the chosen row, or nothing when the user leaves. It works in the middle of a chat, too."""
+    """Returns the chosen row; None when the user leaves. The picker works in the middle of a chat, too."""
     async with in_terminal():
         return await Picker(rows, words).run()
 
@@ -76,17 +76,17 @@ class Picker:
         first = max(0, min(self._marked - SHOWN // 2, len(matches) - SHOWN))
         columns = shutil.get_terminal_size().columns
         shown_rows = matches[first : first + SHOWN]
-        parts: list[tuple[str, str]] = []
+        fragments: list[tuple[str, str]] = []
         lines = iter(session_lines(shown_rows, columns - 3, with_id=False))
         folder = ""
         for index, row in enumerate(shown_rows, first):
             if row.folder != folder:
                 folder = row.folder
-                parts.append(("class:folder", f"  {next(lines)}\n"))
+                fragments.append(("class:folder", f"  {next(lines)}\n"))
             is_marked = index == self._marked
-            parts.append(("reverse" if is_marked else "", f"{'▸' if is_marked else ' '} {next(lines)}"))
-            parts.append(("", "\n"))
-        return FormattedText(parts[:-1])
+            fragments.append(("reverse" if is_marked else "", f"{'▸' if is_marked else ' '} {next(lines)}"))
+            fragments.append(("", "\n"))
+        return FormattedText(fragments[:-1])
 
     def _keys(self) -> KeyBindings:
         keys = KeyBindings()

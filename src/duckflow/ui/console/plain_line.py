@@ -1,4 +1,4 @@
-"""A plain input line for terminals that cannot be drawn on, and the choice between the two lines."""
+"""A plain input line for terminals that cannot be drawn on, and the choice between the plain line and the drawn one."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ class PlainLine:
         self.redraw()
 
     def redraw(self) -> None:
-        """Prints a prompt when it is the user's turn, once. A secret is typed without echo."""
+        """Prints a prompt once when it is the user's turn. A secret is typed without echo."""
         self._hide(self._handler is not None and self._handler.hides())
         if self._handler and self._handler.ready() and not self._prompted:
             self._prompted = True
@@ -118,7 +118,7 @@ DUMB = ("dumb", "unknown", "")
 
 
 def open_line(history: Path | None, words: Words) -> Line:
-    """Returns a line that draws if the terminal can be drawn on, else one that only prints."""
+    """Returns an input line that draws if the terminal can be drawn on, else one that only prints."""
     if os.name == "posix" and os.environ.get("TERM", "").lower() in DUMB:
         return PlainLine()
     from duckflow.ui.console.input_line import InputLine

@@ -1,4 +1,5 @@
-"""The printer of the conversation: it knows the width, wraps Japanese as well as English, and prints each line once."""
+"""The printer of the conversation: it wraps lines to the width of the terminal, in Japanese as well as English, and
+prints each line once."""
 
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ class Glyphs:
 
     @classmethod
     def of(cls, encoding: str, wanted_plain: bool) -> "Glyphs":
-        """Returns plain signs if they are wanted, or if the terminal's encoding lacks the others."""
+        """Returns plain signs if they are wanted, or if the terminal's encoding lacks the Unicode ones."""
         try:
             NEEDED.encode(encoding)
         except (UnicodeEncodeError, LookupError):
@@ -79,7 +80,7 @@ class Printer:
 
     @property
     def page(self) -> int:
-        """The number of lines that can be read at once, besides the input line and what stands around it."""
+        """The number of lines that can be read at once, besides the input line and the lines around it."""
         return max(SHORTEST_PAGE, self._console.height - ROWS_BELOW)
 
     @property
@@ -94,7 +95,7 @@ class Printer:
     def line(self, text: Text) -> None:
         """Prints a line unwrapped, however long, so that it stays whole when copied from the screen."""
         if self.glyphs.plain:
-            text = _translated(text, self.glyphs)
+            text = Text(self.glyphs.fit(text.plain), style=text.style, spans=text.spans)
         self._console.print(text, soft_wrap=True)
 
     def text(self, text: str, style: str = "", first: str = "", rest: str | None = None) -> None:
@@ -104,7 +105,8 @@ class Printer:
             first = rest if rest is not None else first
 
     def wrapped(self, text: Text, first: str = "", rest: str | None = None) -> None:
-        """Prints text broken where it reads well, with `first` before the first line and `rest` before the others."""
+        """Prints text broken where it reads well, with `first` before the first line and `rest` before every further
+        line."""
         rest = " " * cells(first) if rest is None else rest
         style = text.style
         for number, row in enumerate(rows(text, self.columns - cells(first), cells(rest) - cells(first))):
@@ -123,7 +125,3 @@ def rows(text: Text, columns: int, hanging: int = 0) -> list[Text]:
     for piece in pieces[:-1]:
         piece.rstrip()
     return pieces
-
-
-def _translated(text: Text, glyphs: Glyphs) -> Text:
-    return Text.assemble(*(Text(glyphs.fit(span.plain), style=span.style, spans=span.spans) for span in [text]))

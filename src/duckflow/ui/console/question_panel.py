@@ -1,5 +1,5 @@
-"""A question as a panel: commands come first and whole, computed lines apart from the model's words, nothing is
-hidden."""
+"""A question as a panel. Commands come first and whole, computed facts stand apart from the model's words, and nothing
+is hidden."""
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +16,7 @@ INDENT = "  "
 SIGNS = ("$ ", "# ", INDENT)
 """The signs before a command, before a remark about it, and before its further lines."""
 QUOTED = "┆ "
-"""The sign before every row of the model's own words, and before nothing else."""
+"""The sign before every row of the model's own words. No other row has it."""
 LONGEST_WORDS = 300
 LAST_PAGE = 12
 """The least number of rows on the last page: the answers, and the rows right before them."""
@@ -24,7 +24,7 @@ RISK_STYLES = {"low": "dim", "medium": "", "high": "bold yellow", "forbidden": "
 
 
 class Panel:
-    """Rows as wide as the terminal, up to a limit. Without a border where nothing can be drawn."""
+    """Rows as wide as the terminal, up to a limit. There is no border if the terminal cannot be drawn on."""
 
     def __init__(self, printer: Printer, widest: int, style: str = "yellow") -> None:
         self.lines: list[Text] = []
@@ -47,7 +47,7 @@ class Panel:
             self.row(Text(line, style=style), rest=Text(" " * hanging))
 
     def row(self, text: Text, first: Text | None = None, rest: Text | None = None) -> None:
-        """Adds wrapped text, with `first` before the first line and `rest` before the others."""
+        """Adds wrapped text, with `first` before the first line and `rest` before every further line."""
         first = first or Text()
         rest = rest or Text(" " * cells(first.plain))
         inside = self._columns - (4 if self._styled else len(INDENT))
@@ -66,10 +66,10 @@ class Panel:
             if title:
                 self.lines.append(Text(title))
             return
-        named = f"─ {fitted(plain(title), self._columns - 6)} " if title else ""
+        heading = f"─ {fitted(plain(title), self._columns - 6)} " if title else ""
         line = Text(left, style=self._style)
-        line.append(named, style="bold" if named else "")
-        line.append("─" * (self._columns - 2 - cells(named)) + right)
+        line.append(heading, style="bold" if heading else "")
+        line.append("─" * (self._columns - 2 - cells(heading)) + right)
         self.lines.append(line)
 
 
@@ -101,7 +101,8 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
 
 
 def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
-    """Returns the rows of a Duck Call that the model has made itself. The next message answers it."""
+    """Returns the rows of a Duck Call (a call for the user's help) that the model has made itself. The user's next
+    message answers it."""
     panel = Panel(printer, WIDEST)
     panel.top(words("duck.title", title=words("duck.asks")))
     for line in text.split("\n"):
@@ -155,10 +156,10 @@ class _GateRows:
 
     def _impact(self, impact: FileImpact) -> None:
         words = self._words
-        known = words("gate.tracked" if impact.tracked else "gate.untracked")
+        git_remark = words("gate.tracked" if impact.tracked else "gate.untracked")
         text = Text(f"{words(f'gate.{impact.change}')}: ")
         text.append(self._fold(impact.path), style="bold")
-        text.append(f"  (+{impact.added} −{impact.removed}, {known})")
+        text.append(f"  (+{impact.added} −{impact.removed}, {git_remark})")
         self._panel.row(text, rest=Text("  "))
 
     def _said(self, key: str, text: str) -> None:
@@ -171,8 +172,8 @@ class _GateRows:
 
 
 class QuestionPages:
-    """Shows a question. One that is risky, or that tells what would be started, comes in pages if it is longer than the
-    screen. Its answers come with the last page."""
+    """Shows a question. A question that is risky, or that names programs to start, comes in pages if it is longer than
+    the screen. Its answers come with the last page."""
 
     def __init__(self, printer: Printer, words: Words) -> None:
         self._printer = printer
@@ -192,15 +193,15 @@ class QuestionPages:
         self.more(whole=not risky)
 
     def more(self, whole: bool = False) -> None:
-        """Prints the next page, or everything that is left."""
+        """Prints the next page, or with `whole` all remaining rows."""
         page = self._printer.page
         if whole or self.left <= page:
             page = self.left
         elif self.left < page + LAST_PAGE:
             # The answers stay together, and are shown with the last page only.
             page = max(1, self.left - LAST_PAGE)
-        shown, self._rows = self._rows[:page], self._rows[page:]
-        for row in shown:
+        shown_rows, self._rows = self._rows[:page], self._rows[page:]
+        for row in shown_rows:
             self._printer.line(row)
         if self._rows:
             self._printer.text(self._words("gate.page", rows=self.left), "bold", "… ")

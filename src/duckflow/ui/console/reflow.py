@@ -1,7 +1,7 @@
 """Finds the input line again after the terminal has wrapped it anew.
 
 Many terminals wrap the lines on the screen again when their window gets narrower. The line editor does not know that:
-it goes up as many rows as it has drawn, and rows above those would stay on the screen."""
+it goes up as many rows as it has drawn, and the rows above them would stay on the screen."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 WRAPS_ANEW = frozenset(
     ("TMUX", "VTE_VERSION", "TERM_PROGRAM", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID")
 )
-"""Variables that are set by terminals that wrap lines anew. Other terminals may cut them off."""
+"""Variables that are set by terminals that wrap lines anew. Other terminals may cut lines off."""
 
 ERASE_DOWN = "\x1b[K\x1b7\x1b[B\x1b[J\x1b8"
 
@@ -24,7 +24,7 @@ class ReflowedOutput(Vt100_Output):
     _drawn: Sequence[Sequence[int]] = ()
 
     def remember(self, app: Application[str]) -> None:
-        """Remembers the rows. It is called after each drawing."""
+        """Remembers the rows on the screen. This method is called after each drawing."""
         screen = app.renderer.last_rendered_screen
         if screen is None:
             return
@@ -45,8 +45,8 @@ class ReflowedOutput(Vt100_Output):
         super().cursor_up(amount)
 
     def erase_down(self) -> None:
-        """Erases the row and then everything below it. If a screen is erased from its first character on, tmux keeps it
-        and scrolls it up."""
+        """Erases the row and then everything below it. If a screen is erased from its first character on, tmux keeps
+        the text and scrolls it up."""
         self._drawn = ()
         self.write_raw(ERASE_DOWN)
 
@@ -62,7 +62,7 @@ def _rows(widths: Sequence[int], columns: int) -> int:
 
 
 def output_for(environment: Mapping[str, str]) -> Output | None:
-    """Returns an output for terminals that wrap anew; nothing where the editor's own output is good enough."""
+    """Returns an output for terminals that wrap lines anew; None if the line editor's own output is good enough."""
     if not WRAPS_ANEW & environment.keys() or not sys.stdout.isatty():
         return None
     return ReflowedOutput.from_pty(sys.stdout, term=environment.get("TERM"))

@@ -6,10 +6,10 @@ from collections import deque
 from rich.text import Text
 
 from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
+from duckflow.errors import ended_well
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import fitted
 from duckflow.i18n.words import Words
-from duckflow.outcome import ended_well
 from duckflow.state.action import ActionResult
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
@@ -36,8 +36,8 @@ LONGEST_LINE = 400
 
 
 class OutputLines:
-    """A command's output: the first lines as they come, the last ones at the end, and the number of lines between
-    them."""
+    """A command's output: the first lines are shown as they come, the last lines at the end, with the number of lines
+    between them."""
 
     def __init__(self, first: int, last: int) -> None:
         self._first = first
@@ -59,15 +59,15 @@ class OutputLines:
         self._begun = unfinished if len(unfinished) <= LONGEST_LINE else _seen(unfinished)
         whole = [_seen(line) for line in lines]
         self.latest = next((line for line in (_seen(unfinished), *reversed(whole)) if line.strip()), self.latest)
-        shown, later = whole[: self._first], whole[self._first :]
-        self._first -= len(shown)
-        self.shown.update(shown)
-        for line in later:
+        shown_lines, later_lines = whole[: self._first], whole[self._first :]
+        self._first -= len(shown_lines)
+        self.shown.update(shown_lines)
+        for line in later_lines:
             self._keep(line)
-        return shown
+        return shown_lines
 
     def end(self) -> tuple[int, list[str]]:
-        """Returns how many lines were left out, and the ones that came after them."""
+        """Returns the number of lines that were left out, and the lines that came after them."""
         if self._begun:
             self._keep(_seen(self._begun))
             self._begun = ""
@@ -101,7 +101,8 @@ def print_lines(text: str, printer: Printer) -> None:
 
 
 OUTPUT_LINES = {True: (3, 5), False: (20, 10)}
-"""How many first and last lines of a command are shown: for a job (True), and for the conversation itself (False)."""
+"""The number of first and last lines of a command that are shown: for a job (True), and for the conversation itself
+(False)."""
 LIVE_ROWS = 8
 TOLD = PASSING | {"again"}
 WRITTEN_BY_MODEL = {"gate.explained", "step.answers"}
@@ -118,9 +119,10 @@ class Screen:
         self._reply = Markdown(printer)
         self._streamed = ""
         self._outputs: dict[str, tuple[str, OutputLines]] = {}
-        """The output that commands print just now, with the name of the job that runs them."""
+        """The output of running commands, each with the name of the job that runs it."""
         self._ended: dict[str, tuple[int, frozenset[str]]] = {}
-        """For each job whose command has just ended: how many lines are not shown, and the lines that are."""
+        """For each job whose command has just ended: the number of lines that are not shown, and the lines that are
+        shown."""
         self._loop = 0
         self.wait = Wait(words, printer.glyphs)
         self.thoughts = ThinkingLine()
@@ -128,7 +130,8 @@ class Screen:
         self._held_back: list[Item] = []
 
     def draw(self, item: Item) -> None:
-        """Draws an item. While the box of a question is only half shown, items are held back, to be drawn below it."""
+        """Draws an item. While the box of a question is only half shown, the item waits, and is drawn below the box
+        later."""
         if self.question.left:
             self._held_back.append(item)
         else:
@@ -136,7 +139,7 @@ class Screen:
             self._show(item)
 
     def catch_up(self) -> None:
-        """Draws the items held back, once the box is complete or gone."""
+        """Draws the waiting items, once the box of the question is complete or gone."""
         while self._held_back and not self.question.left:
             self._show(self._held_back.pop(0))
 
@@ -180,7 +183,7 @@ class Screen:
         markdown.end()
 
     def moves(self) -> bool:
-        """Says whether something is going on that will look different in a moment."""
+        """Says whether work is going on whose lines must be redrawn in a moment."""
         return self.wait.going_on or bool(self._outputs)
 
     def written(self, columns: int) -> list[str]:
@@ -189,7 +192,7 @@ class Screen:
         return [row.plain for line in lines if line for row in rows(Text(line), columns - 1)][-LIVE_ROWS:]
 
     def live(self, columns: int) -> list[str]:
-        """Returns lines about what is being waited for, and what commands print just now."""
+        """Returns lines about the work that is waited for, and the output of running commands."""
         lines = [self._printer.glyphs.fit(line) for line in self.thoughts.lines(columns)]
         lines += [self.wait.line(columns)] if self.wait.going_on else []
         for name, output in self._outputs.values():
@@ -210,7 +213,8 @@ class Screen:
         self._printer.text(text, "dim", "· ", "  ")
 
     def user(self, text: str) -> None:
-        """Prints a message of the user, of a long paste only the beginning. A plain terminal shows it already."""
+        """Prints a message of the user; of a long paste only the beginning. A plain terminal has already shown the
+        message."""
         if not self._printer.styled:
             return
         lines = text.split("\n")
@@ -262,19 +266,20 @@ class Screen:
             self.note(self._words("thoughts.over", tokens=tokens))
 
     def _show_result(self, item: ActionItem, result: ActionResult) -> None:
-        left_out, shown = self._ended.pop(item.job, (0, frozenset()))
+        left_out, shown_lines = self._ended.pop(item.job, (0, frozenset()))
         if item.by_agent and result.ok and result.effect == "read":
-            # The status line shows what an agent reads meanwhile; there may be very much of it.
+            # The reads of an agent are not printed, because there may be very many. The status line shows them.
             return
         self._reply.end()
         if left_out and result.for_user.cause:
             # The screen shows only the beginning and the end; the cause of the failure stood between them.
-            self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown])
+            self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown_lines])
         whose = f"⚙ {item.job_name}: " if item.job else ""
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _call_duck(self, text: str) -> None:
-        """Shows a Duck Call of the model like the Pacemaker's. Text that was printed while it was written stays."""
+        """Shows a Duck Call of the model like one of the Pacemaker. Text that was printed while the call was written
+        stays."""
         streamed, self._streamed = self._streamed, ""
         printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
         if not printed:
@@ -288,13 +293,13 @@ class Screen:
             self._reply.end()
             self._ended[item.job] = self._end_output(item)
             return
-        shown = (0, 0) if item.by_agent else OUTPUT_LINES[bool(item.job)]
-        _, output = self._outputs.setdefault(item.job, (item.job_name, OutputLines(*shown)))
+        line_limits = (0, 0) if item.by_agent else OUTPUT_LINES[bool(item.job)]
+        _, output = self._outputs.setdefault(item.job, (item.job_name, OutputLines(*line_limits)))
         self._print_output(output.add(item.piece, item.left_out))
 
     def _end_output(self, item: OutputItem) -> tuple[int, frozenset[str]]:
-        """Prints the rest of the output after the command has ended, if it is shown at all. Returns how many lines were
-        left out, and all the lines that are shown."""
+        """Prints the remaining output after the command has ended, if its output is shown at all. Returns the number of
+        lines that were left out, and all lines that are shown."""
         _, output = self._outputs.pop(item.job, ("", OutputLines(0, 0)))
         left_out, lines = output.end()
         if item.by_agent:

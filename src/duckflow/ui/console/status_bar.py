@@ -7,9 +7,8 @@ from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
-from duckflow.state.agent import AgentState
-from duckflow.state.job import Job
-from duckflow.state.phrase import Phrase
+from duckflow.state.agent import AgentState, Job
+from duckflow.state.data import Phrase
 from duckflow.state.progress import Progress, duration, progress
 from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.waiting import money, thousands
@@ -18,7 +17,8 @@ LONGEST_BAR = 12
 
 
 def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> list[str]:
-    """Returns a line for each running job and agent: what it does, and for how long. Lines are cut at the end."""
+    """Returns a line for each running job and agent that says what it does, and for how long. Lines are cut at the
+    end."""
     lines: list[str] = []
     for job in state.live_jobs():
         job_progress = progress(state, job)
@@ -57,11 +57,11 @@ def bar(done: int, total: int) -> str:
 
 BETWEEN = " · "
 LOCAL = "local:"
-"""The prefix of models on this machine. For these the speed is shown."""
+"""The prefix of models on this machine. The speed is shown only for these models."""
 
 
 def status_bar(conversation: Conversation, words: Words, columns: int) -> str:
-    """Returns the fullest bar that fits. The model's name is shortened first, the vitals and the mode last."""
+    """Returns the fullest status bar that fits. The model's name is shortened first, the vitals and the mode last."""
     bars = list(_ever_shorter(conversation, words))
     return next((bar for bar in bars if cells(bar) < columns), fitted(bars[-1], columns - 1))
 

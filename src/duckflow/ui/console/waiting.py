@@ -1,4 +1,4 @@
-"""The line shown while waiting: a spinner, the time, and the tokens and money it costs."""
+"""The line shown while waiting: a spinner, the time, and the tokens and money that the work costs."""
 
 import time
 from collections.abc import Callable
@@ -8,8 +8,8 @@ from rich.text import Text
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
+from duckflow.state.data import Phrase
 from duckflow.state.message import Usage
-from duckflow.state.phrase import Phrase
 from duckflow.state.progress import duration
 from duckflow.ui.console.printer import Glyphs, rows
 
@@ -63,7 +63,7 @@ class Wait:
         self._heard += len(text)
 
     def line(self, columns: int) -> str:
-        """Returns the line: what is done, for how long, at what cost, and how to stop it if there is room."""
+        """Returns the line: the kind of work, its time and its cost, and how to stop it if there is room."""
         now = self._clock()
         work_text = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
         doing_text = " · ".join(filter(None, (work_text, plain(self._words.phrase(self.doing)) if self.doing else "")))
@@ -82,7 +82,8 @@ class Wait:
 
 
 class ThinkingLine:
-    """The model's thoughts: one line that grows while it thinks, and the last rows of the text if they are opened."""
+    """The model's thoughts: one line that grows while the model thinks, and the last rows of the text if the user opens
+    them."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -97,7 +98,7 @@ class ThinkingLine:
         self.going_on = True
 
     def end(self) -> int:
-        """Ends the thoughts. Returns about how many tokens they were, or 0 if there were none."""
+        """Ends the thoughts. Returns their approximate number of tokens, or 0 if there were none."""
         was_going_on, self.going_on = self.going_on, False
         return max(1, len(self._text) // CHARACTERS_A_TOKEN) if was_going_on else 0
 
