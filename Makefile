@@ -40,7 +40,7 @@ test: $(VENV)/.dev
 test-all: check
 	.ci/programs
 	$(BIN)/duckflow models pull --if-missing || echo "No local model: its tests are left out."
-	$(BIN)/pytest $(PARALLEL) -rs --hypothesis-profile=thorough
+	$(BIN)/pytest $(PARALLEL) -m 'not slow' -rs --hypothesis-profile=thorough
 	$(BIN)/pytest -m slow -rs --hypothesis-profile=thorough -o faulthandler_timeout=7200
 
 check: $(VENV)/.dev

@@ -32,7 +32,7 @@ PACKET = 60_000
 LOADED = (
     *("cli.acp", "cli.build", "cli.config", "cli.detached", "cli.first_run", "cli.fleet", "cli.prompt", "cli.run"),
     *("cli.session_list", "cli.start", "cli.talk", "code.store", "fleet.database_engine", "fleet.running"),
-    *("forms.json_form", "llm.connect", "llm.scripted", "memory.archive", "memory.recalled", "programs.run"),
+    *("forms.json_form", "llm.connect", "llm.scripted", "memory.archive_hit", "memory.gravel", "programs.run"),
     *("safety.sandbox.choose", "ui.console.chat", "ui.console.plain_line", "ui.headless"),
 )
 

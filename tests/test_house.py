@@ -10,6 +10,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from benchmarks.house import SMALL, TOP, House, length, read_house
+from tests.conftest import TABLES, long_tests
 
 SOURCE = TOP / "src/duckflow"
 LANGUAGES = SOURCE / "i18n"
@@ -150,3 +151,18 @@ def test_few_files_ask_what_form_a_model_speaks_or_whether_it_is_small(house: Ho
         "duckflow.work.agents",
         "duckflow.work.plans",
     }
+
+
+def test_a_table_of_which_some_cases_are_tried_has_every_value_among_them(pytestconfig: pytest.Config) -> None:
+    tables = pytestconfig.stash[TABLES].items()
+    assert {name: places for name, table in tables if (places := table.never_tried())} == {}
+
+
+def test_each_long_test_is_one_that_there_is() -> None:
+    defined = {
+        f"{file}::{node.name}"
+        for file in {name.partition("::")[0] for name in long_tests()}
+        for node in ast.walk(ast.parse((TOP / file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+    assert long_tests().keys() - defined == set()

@@ -84,13 +84,13 @@ def reading(path: str, first: int = 1, last: int = 0) -> dict[str, Any]:
     return act("file_ops.read_file", path=path, start_line=first, end_line=last)
 
 
-def two_askers() -> Cast:
+def two_askers(lines: int = 60) -> Cast:
     """Two agents of the conversation want to write a file each, and both ask."""
     main: list[Line] = [
         calls(hand("Write the price", "work"), hand("Write the name", "work")),
         decide(respond("Both are done."), step="PLANNING"),
     ]
-    price = act("file_ops.write_file", path="price.py", content="PRICE = 1\n" * 60)
-    name = act("file_ops.write_file", path="name.py", content="NAME = 'duck'\n" * 60)
+    price = act("file_ops.write_file", path="price.py", content="PRICE = 1\n" * lines)
+    name = act("file_ops.write_file", path="name.py", content="NAME = 'duck'\n" * lines)
     ends = decide(respond("It is there."))
     return Cast(main, {"work-1": [calls(price), ends], "work-2": [calls(name), ends]})

@@ -20,7 +20,7 @@ from duckflow.events.types import ActionFinished, Event, Outcome, QuestionAsked,
 from duckflow.i18n.words import Words
 from duckflow.llm.provider import Provider
 from duckflow.llm.scripted import WINDOW, Line, Scripted
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from tests.journeys.calling import script_of

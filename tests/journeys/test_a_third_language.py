@@ -40,7 +40,7 @@ async def test_a_german_chat(tmp_path: Path, answer: str, written: bool) -> None
     assert "Answer in the user's language." in story.prompt(0), "a template that the folder lacks is the English one"
     assert "Laune:" in status_bar(story.chat, words, 200)
     told = words.phrase(story.all(ActionFinished)[0].result.for_user)
-    assert told == ("a.txt angelegt (1 Zeile)" if written else "Abgelehnt: file_ops.write_file")
+    assert told == ("a.txt angelegt (1 Zeile)" if written else "Abgelehnt: a.txt")
 
 
 def test_what_is_unclear_in_german_is_no_yes() -> None:

@@ -44,7 +44,7 @@ async def test_a_kind_of_the_users_has_its_own_prompt_and_tools(tmp_path: Path, 
     result = next(one.text for one in second.messages if "shell_run" in one.text)
     assert result.endswith("not among your tools, so nothing was done. These are: file_ops_grep, file_ops_read_file")
     assert "A = 1" in cast.asked("auditor-1"), "the rest of the reply is done"
-    assert "auditor (yours) Looks for secrets" in await story.chat.run_command("/agents")
+    assert "auditor (your own) Looks for secrets" in await story.chat.run_command("/agents")
 
 
 async def test_a_kind_may_have_a_model_of_its_own(tmp_path: Path) -> None:

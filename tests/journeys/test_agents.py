@@ -133,7 +133,7 @@ async def test_its_tokens_and_its_time_are_limited_too(tmp_path: Path) -> None:
     shown = await story.chat.run_command("/agents")
     assert "explore-1 (stopped at a limit" in shown and "$0.4500" in shown and "Kinds: explore, work, review" in shown
     report = await story.chat.run_command("/agents work-2")
-    assert "Asked: wait" in report and "Changed: a.py" in report and "Still open: " in report
+    assert "Task: wait" in report and "Changed: a.py" in report and "Still open: " in report
 
 
 async def test_one_that_goes_in_circles_is_stopped_by_its_own_pacemaker(tmp_path: Path) -> None:

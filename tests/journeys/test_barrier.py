@@ -12,12 +12,13 @@ from duckflow.events.types import ActionFinished, Noticed, ReplyRejected
 from duckflow.i18n.asking import ends_asking, only_wonders
 from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.data import say
 from duckflow.state.message import ToolCall
-from duckflow.state.phrase import say
 from duckflow.state.question import NOBODY, Answer
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.txt", content="x\n")
+RUN = act("shell.run", command="touch b.txt")
 ASKED = [
     ("en", "May I write a.txt? If so, I will."),
     ("en", "Please confirm that I may write a.txt."),
@@ -52,14 +53,51 @@ async def test_who_waits_for_the_user_does_not_act_either(tmp_path: Path, langua
 IN_PASSING = [
     ("en", "Is the old table still needed, or may I drop it? For now I write a.txt."),
     ("en", "Would you rather have YAML? I begin with a.txt.\nIt is short."),
+    ("en", "Should I use tabs or spaces? I will start with tabs."),
+    ("en", "May I overwrite the old one? I'm going ahead with a backup."),
+    ("en", "Python 3.10 or 3.12? For now we target 3.12."),
     ("ja", "先にバックアップを取りましょうか？それでは a.txt を書きます。"),
     ("ja", "名前は a.txt でよろしいですか。では書きます。"),
+    ("ja", "タブとスペースのどちらにしましょうか。まずタブで進めます。"),
+    ("ja", "上書きしてもよろしいですか？先にバックアップを取っておきます。"),
+    ("ja", "ファイル名はどうしましょうか。仮に a.txt とします。"),
+    ("ja", "型注釈も付けますか？ひとまず付けずに書きます。"),
+]
+
+
+@pytest.mark.one_in(2)
+@NATIVE
+@pytest.mark.parametrize("says_last", [False, True], ids=["first", "last"])
+@pytest.mark.parametrize(("language", "text"), IN_PASSING)
+async def test_who_asks_and_announces_to_go_on_waits_for_the_answer(
+    tmp_path: Path, native: bool, says_last: bool, language: str, text: str
+) -> None:
+    """The model does not answer itself: the calls stay held until the user has answered, and then run."""
+    actions = [WRITE, RUN, respond(text)] if says_last else [respond(text), WRITE, RUN]
+    both = decide(*actions, next_step="continue", rationale="it is asked for")
+    again = decide(WRITE, RUN, next_step="continue", rationale="it was asked for")
+    story = Story(tmp_path, [both, again, decide(respond("ok"))], language=language, native=native)
+    assert await story.tell("go") == "pending_user"
+    assert story.said() == [text] and not list(story.folder.glob("*.txt")) and len(story.model.requests) == 1
+    assert story.ending().why == say("turn.held", count=2) and story.ending().waits
+    assert story.session.state.asked and story.session.state.asked in text.replace("。", "?").replace("？", "?")
+    assert await story.tell("2") == "done"
+    assert (story.folder / "a.txt").exists() and (story.folder / "b.txt").exists()
+
+
+MAY_BE_THINKING_ALOUD = [
+    ("en", "What's next? The text. I write a.txt."),
+    ("en", "Is the old name used anywhere? I write a.txt to see."),
+    ("ja", "本当にこの順番がいいのかな？ a.txt を書いて確かめます。"),
+    ("en", "Should I worry about the cache? No, nothing reads it. I write a.txt."),
+    ("en", "Should the old name stay? Nothing uses it. I write a.txt."),
+    ("ja", "キャッシュを消した方がいいですか？いいえ、誰も読みません。a.txt を書きます。"),
 ]
 
 
 @NATIVE
-@pytest.mark.parametrize(("language", "text"), IN_PASSING)
-async def test_a_question_that_the_text_runs_over_holds_the_calls_once(
+@pytest.mark.parametrize(("language", "text"), MAY_BE_THINKING_ALOUD)
+async def test_a_question_that_may_be_thinking_aloud_holds_the_calls_once(
     tmp_path: Path, native: bool, language: str, text: str
 ) -> None:
     both = decide(respond(text), WRITE, next_step="continue", rationale="it is asked for")
@@ -95,7 +133,6 @@ WONDERS = [
     ("ja", "何が原因なのでしょうか。"),
 ]
 NOW = {"en": "I write it now.", "ja": "では書きます。"}
-RUN = act("shell.run", command="touch b.txt")
 
 
 @pytest.mark.one_in(2)
@@ -116,30 +153,6 @@ async def test_a_question_in_passing_costs_one_request_and_never_the_work(
     assert results[1:3] == [note(language, "not_run_held")] * 2 and note(language, "not_run_held") not in results[0]
     assert [event.what.values["count"] for event in story.all(Noticed) if event.what.key == "turn.held_once"] == [2]
     assert not story.session.state.asked and not story.session.state.five.open_questions
-
-
-ANNOUNCED = [
-    ("en", "Should I use tabs or spaces? I will start with tabs."),
-    ("en", "May I overwrite the old one? I'm going ahead with a backup."),
-    ("en", "Python 3.10 or 3.12? For now we target 3.12."),
-    ("ja", "タブとスペースのどちらにしましょうか。まずタブで進めます。"),
-    ("ja", "上書きしてもよろしいですか？先にバックアップを取っておきます。"),
-    ("ja", "ファイル名はどうしましょうか。仮に a.txt とします。"),
-]
-
-
-@pytest.mark.one_in(2)
-@NATIVE
-@pytest.mark.parametrize(("language", "question"), ANNOUNCED)
-async def test_who_asks_and_announces_to_go_on_does_not_act_in_the_same_breath(
-    tmp_path: Path, native: bool, language: str, question: str
-) -> None:
-    both = decide(respond(question), WRITE, next_step="continue", rationale="it is asked for")
-    alone = decide(respond(question.partition("。")[0].partition("?")[0] + "?"), next_step="pending_user")
-    story = Story(tmp_path, [both, alone], language=language, native=native)
-    assert await story.tell("go") == "pending_user"
-    assert not (story.folder / "a.txt").exists() and len(story.model.requests) == 2
-    assert note(language, "not_run_held") in story.prompt()
 
 
 ANSWERED_BY_THE_WORK = [

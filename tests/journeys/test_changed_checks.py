@@ -44,6 +44,7 @@ def story_of(
     return story
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("changes", "weakened"),
     [
@@ -87,6 +88,7 @@ LEFT_OUT: list[tuple[str, dict[str, str | None], bool]] = [
 ]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("native", [False, True])
 @pytest.mark.parametrize(("before", "changes", "weakened"), LEFT_OUT)
 async def test_tests_that_are_moved_out_of_a_run_are_named(
@@ -98,6 +100,7 @@ async def test_tests_that_are_moved_out_of_a_run_are_named(
     assert bool(run.report.weakened) is weakened and (run.report.ok is None) is weakened
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("check", "description", "shown"),
     [

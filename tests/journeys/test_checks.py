@@ -87,6 +87,7 @@ async def test_a_false_claim_is_no_success(tmp_path: Path, number: int, claim: s
     assert state.review is None or state.review.rating == "needs_work"
 
 
+OWN_RUNNER = "import sys, pytest\nsys.exit(pytest.main(['-q']))\n"
 HIDDEN_RUNS = (
     "pytest -q || true",
     "python -m pytest -q; echo finished",
@@ -99,6 +100,7 @@ HIDDEN_RUNS = (
 CASE = "import unittest\n\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        assert False\n"
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", HIDDEN_RUNS)
 async def test_bad_news_counts_however_the_tests_were_run(tmp_path: Path, command: str) -> None:
     run = decide(act("shell.run", command=command), next_step="continue")
@@ -109,6 +111,57 @@ async def test_bad_news_counts_however_the_tests_were_run(tmp_path: Path, comman
     assert story.session.state.status is not Status.SUCCESS
 
 
+HIDDEN_CHECKS = (
+    "sed -i s/1/2/ other.txt && ruff check app.py",
+    "sed -i s/1/2/ other.txt; ruff check app.py",
+    "ruff check app.py; echo finished",
+    "(cd . && ruff check app.py) | tail -2",
+    "sed -i s/1/2/ other.txt; ruff check app.py 2>&1 | cat | tail -2",
+    "stdbuf -oL ruff check app.py; ls",
+    "env CI=1 nice -n 3 python3 -m pytest -q | cat",
+    "python own.py",
+    "sh own.sh",
+)
+"""Commands in which a check fails beside other calls, or is started by another program."""
+
+
+def with_problems(top: Path, replies: list[Any], **other: Any) -> Story:
+    story = project(top, replies, BAD, **other)
+    files = {
+        "app.py": "import os\n",
+        "other.txt": "1\n",
+        "own.py": OWN_RUNNER,
+        "own.sh": "python own.py > log; exit 1\n",
+    }
+    for name, text in files.items():
+        (story.folder / name).write_text(text)
+    return story
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("number", "command"), list(enumerate(HIDDEN_CHECKS)))
+async def test_a_check_that_fails_beside_other_calls_is_on_the_record(
+    tmp_path: Path, number: int, command: str
+) -> None:
+    run = decide(act("shell.run", command=command), next_step="continue")
+    claims = [decide(respond("Spotless."), step="REVIEW")] * 3
+    story = with_problems(tmp_path, [run, *claims], native=number % 2 == 0)
+    await story.tell("see how it stands")
+    assert told_last(story).startswith("checks: failing"), told_last(story)
+    assert story.session.state.status is not Status.SUCCESS
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["sed -i s/1/2/ nowhere.txt && ruff check app.py", "grep -q ruff app.py; true", "ruff check --nonsense; ls"],
+)
+async def test_a_check_that_did_not_run_has_not_failed(tmp_path: Path, command: str) -> None:
+    run = decide(act("shell.run", command=command), next_step="continue")
+    story = with_problems(tmp_path, [run, decide(respond("I could not look."), step="PLANNING")])
+    await story.tell("see how it stands")
+    assert not story.session.state.check_runs
+
+
 WAYS_TO_LEAVE_OUT = {
     "deleted": "sed -i '/def test_one/,+1d' test_app.py",
     "marked": "sed -i 's/^def test_one/import pytest\\n@pytest.mark.xfail\\ndef test_one/' test_app.py",
@@ -117,6 +170,7 @@ WAYS_TO_LEAVE_OUT = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("number", "way"), list(enumerate(WAYS_TO_LEAVE_OUT)))
 async def test_a_run_without_the_tests_that_failed_is_no_plain_pass(tmp_path: Path, number: int, way: str) -> None:
     language = ("en", "ja")[number % 2]
@@ -162,6 +216,7 @@ async def test_a_run_in_the_background_is_on_the_record_when_its_end_is_told(tmp
     assert told_last(story).startswith("checks: failing"), told_last(story)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("request_", "claim", "marked"),
     [
@@ -231,6 +286,7 @@ def test_a_program_reads_how_the_checks_stand(tmp_path: Path, change: tuple[Any,
     assert "generated xml" not in done.stdout + done.stderr
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("wish", "claim", "code"),
     [
@@ -252,6 +308,29 @@ def test_red_is_no_success_unless_it_is_told(tmp_path: Path, wish: str, claim: s
     (shell.work / "app.py").write_text("x = 1\n")
     model = shell.script(decide(TESTS, next_step="continue"), *[decide(respond(claim))] * 3)
     done = shell.run("-p", wish, "-m", model, "--mode", "full-auto", "--output-format", "json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["checks"]) == (code, "failing"), told
+
+
+@pytest.mark.parametrize(
+    ("wish", "claim", "code"),
+    [
+        ("Run the linter", "Ruff finds one problem: os is imported but unused in app.py.", 0),
+        ("lint を実行して", "lint は失敗しました。app.py の os が未使用です。", 0),
+        ("lint を実行して", "終了コード 1 でした。os は使われていません。", 0),
+        ("Run the linter", "There was a problem with os; it is fixed.", 1),
+        ("Run the linter", "It found no errors.", 1),
+        ("lint を実行して", "エラーはありません。", 1),
+    ],
+)
+def test_a_linter_that_fails_is_told_without_a_count(tmp_path: Path, wish: str, claim: str, code: int) -> None:
+    shell = Shell(tmp_path)
+    (shell.work / "app.py").write_text("import os\n")
+    lint = decide(act("shell.run", command="ruff check app.py"), next_step="continue")
+    model = shell.script(lint, *[decide(respond(claim))] * 3)
+    language = "en" if wish.isascii() else "ja"
+    options = ("--mode", "full-auto", "--output-format", "json", "--lang", language)
+    done = shell.run("-p", wish, "-m", model, *options)
     told = json.loads(done.stdout)
     assert (done.returncode, told["checks"]) == (code, "failing"), told
 
@@ -445,6 +524,7 @@ FALSE_RUNS: tuple[tuple[str, str, str, str], ...] = (
 )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("wanted", "command", "path", "text"), FALSE_RUNS)
 async def test_a_run_that_something_else_decides_shows_nothing(
     tmp_path: Path, wanted: str, command: str, path: str, text: str
@@ -616,6 +696,7 @@ async def test_an_empty_file_or_a_folder_is_not_what_was_wanted(tmp_path: Path, 
     assert (await claimed(tmp_path, "game.py exists", [act("shell.run", command=command)], GOOD)).unverified
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("command", ["python -c \"print('game')\"", "echo game", "test -f game.py", "true game"])
 async def test_what_only_prints_the_name_is_not_played(tmp_path: Path, command: str) -> None:
     game = act("file_ops.write_file", path="game.py", content="print(1)\n")
@@ -655,6 +736,7 @@ async def test_an_approved_plan_that_is_weakened_asks_for_a_yes(tmp_path: Path, 
     assert story.session.state.plan and story.session.state.plan.status == "draft"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "words", ["no", "no, keep the plan as I approved it", "いいえ", "nope, b.py is needed too", "/plan drop"]
 )

@@ -31,6 +31,7 @@ def causes(story: Story) -> list[str]:
     return [f"{change.vital} {change.cause.key}" for event in story.all(VitalsChanged) for change in event.causes]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", MISTYPED)
 async def test_a_check_that_did_not_run_opens_no_step_and_costs_no_mood(tmp_path: Path, command: str) -> None:
     again = decide(act("shell.run", command=command), next_step="continue")
@@ -85,3 +86,12 @@ async def test_findings_of_a_linter_cost_no_mood(tmp_path: Path) -> None:
     await story.tell("lint it")
     assert [run.report.ok for run in story.session.state.check_runs] == [False]
     assert "mood vitals.cause.check_failed" not in causes(story)
+
+
+@pytest.mark.parametrize("name", ["AUTHORS", "docs/LICENSE", "README.md"])
+async def test_a_file_for_people_leaves_a_check_valid(tmp_path: Path, name: str) -> None:
+    tests = decide(WRITE, act("shell.run", command="python -m pytest -q"), respond("Tested."))
+    story = Story(tmp_path, [tests, decide(act("file_ops.write_file", path=name, content="x\n"), respond("Written."))])
+    await story.tell("write a test and run it")
+    await story.tell(f"write {name}")
+    assert "checks.outdated" not in [event.what.key for event in story.all(Noticed)]

@@ -46,6 +46,7 @@ def audit(story: Story, language: str = "en") -> str:
     return "\n".join(audit_lines(list_audit(story.session.record()), Words(language)))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_command_s_changes_are_in_its_result(tmp_path: Path, way: str) -> None:
     story = Story(tmp_path, [decide(run(WAYS[way]), run("cat a.py"), respond("Done."))])

@@ -188,6 +188,8 @@ async def test_each_choice_when_the_thread_is_lost(tmp_path: Path, choice: Any, 
             assert story.all(MessagesSetAside)
         case Effect.TAKE_STOCK:
             assert note(language, "stock") in prompt
+            known = note(language, "stock_result", operation="file_ops.list_files", text='"')
+            assert prompt.count(known) == 1, "what was found again and again is told once"
             assert any(notice.what.key == "duck.stock" for notice in story.all(Noticed))
         case Effect.REPLAN:
             assert note(language, "duck_replan") in prompt and story.session.state.phase is Phase.PLANNING

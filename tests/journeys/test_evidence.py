@@ -16,10 +16,12 @@ from duckflow.i18n.words import Words
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import CheckReport
 from duckflow.state.plan import Step, Task, TaskList
 from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.plan.proof import proof, speaks
+from duckflow.tools.shell.checkers import recognised
 from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -181,6 +183,25 @@ def test_another_command_shows_nothing(wanted: str, command: str) -> None:
 )
 def test_the_same_command_may_be_written_in_other_ways(wanted: str, command: str) -> None:
     assert speaks(Evidence(command=command, ok=True, text="x"), NamedThing("command", wanted))
+
+
+@pytest.mark.parametrize(
+    ("success", "command", "shown"),
+    [
+        ("python -m pytest -q tests ends with 0", "python -m pytest -q tests", True),
+        ("python -m pytest -q tests ends with 0", "python -m pytest -q tests 2>&1 | tail -3", True),
+        ("python -m pytest -q tests -k 'a or b' ends with 0", "python -m pytest -q tests -k 'a or b'", True),
+        ("ruff check src tests --fix passes", "ruff check src tests --fix", True),
+        ("python -m pytest -q tests/unit passes", "python -m pytest -q tests", None),
+        ("python -m pytest -q tests and docs pass", "python -m pytest -q other", None),
+        ("python -m pytest -q tests passes", "python -m pytest -q tests -k a", None),
+    ],
+)
+def test_a_command_that_is_run_just_as_it_is_written_counts(success: str, command: str, shown: bool | None) -> None:
+    (thing,) = named_in(success)
+    check = recognised(command.partition(" 2>")[0])
+    report = CheckReport(check=check.name, kind=check.kind, ok=True) if check else None
+    assert speaks(Evidence(command=command, ok=True, text="x", check=report), thing) is shown
 
 
 @pytest.mark.parametrize(

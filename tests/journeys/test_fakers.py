@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from duckflow.agent.settings import AgentSettings
 from duckflow.events.types import ContextPruned, Intervened
 from duckflow.llm.scripted import Line
+from duckflow.pacemaker.settings import LimitSettings
 from tests.journeys.calling import script_of
 from tests.journeys.cast import Cast, hand
 from tests.journeys.story import Story, act, decide, respond
@@ -78,6 +80,7 @@ def reading_slices(number: int) -> list[dict[str, Any]]:
 
 
 FAKERS: dict[str, Deeds] = {
+    "tries one number after the other": lambda n: [run(f"python3 main.py {n}")],
     "breaks and mends what worked": breaking_and_mending,
     "reads slices of what nobody asked about": reading_slices,
     "opens another page now and then": turns(
@@ -143,7 +146,7 @@ def used(requests: list[Any]) -> tuple[int, float]:
     return len(sizes), sum(sizes) / 4
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("behaviour", FAKERS)
 async def test_made_up_progress_is_asked_about(tmp_path: Path, behaviour: str, language: str, native: bool) -> None:
@@ -182,7 +185,7 @@ TREES: dict[str, tuple[Deeds, Deeds, int]] = {
 }
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("tree", TREES)
 async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, language: str, native: bool) -> None:
@@ -256,30 +259,58 @@ def history() -> str:
     return "".join(commits)
 
 
-def bisection() -> list[str]:
-    """As a model that answers `good` or `bad` by what the check said, for one check after the other."""
+def bisection(found: str, first: str, last: str) -> list[str]:
+    """As a model that answers `good` or `bad` by what the check said, for one check after the other. `{check}` is the
+    check, `{place}` the commit to look at, `{word}` what was found."""
     deeds: list[str] = []
-    for number, first in enumerate(FIRST_BAD):
+    for number, first_bad in enumerate(FIRST_BAD):
         check = f"python3 -B check.py {number}"
-        deeds.append(f"git bisect start HEAD HEAD~{COMMITS - 1} && {check}")
+        deeds += first.format(check=check, good=f"HEAD~{COMMITS - 1}").split("\n")
         good, bad = 0, COMMITS - 1
         while bad - good > 1:
             middle = (good + bad) // 2
-            good, bad = (good, middle) if middle >= first else (middle, bad)
-            deeds.append(f"git bisect {'bad' if bad == middle else 'good'}; {check}")
-        deeds.append("git bisect reset")
+            good, bad = (good, middle) if middle >= first_bad else (middle, bad)
+            word = "bad" if bad == middle else "good"
+            deeds += found.format(check=check, place=f"master~{COMMITS - 1 - middle}", word=word).split("\n")
+        deeds.append(last)
     return deeds
 
 
-BISECTION = bisection()
+BISECTIONS = {
+    "a bisection": bisection(
+        "git bisect {word}; {check}", "git bisect start HEAD {good} && {check}", "git bisect reset"
+    ),
+    "a bisection, check by check": bisection(
+        "{check}\ngit bisect {word}", "git bisect start HEAD {good}", "git bisect reset"
+    ),
+    "versions checked out": bisection("git checkout -q {place}\n{check}", "{check}", "git checkout -q master"),
+    "versions looked at in passing": bisection(
+        "git checkout -q {place} && {check}; git checkout -q master", "{check}", "git status"
+    )[:14],
+}
+FITS_BELOW = 99_999
+SMALLEST = "Find the smallest number for which ./fits NUMBER exits with 1."
+
+
+def halving() -> list[str]:
+    """The silent probes of a binary search between 0 and 2 to the power of 24."""
+    commands: list[str] = []
+    fits, fails = 0, 2**24
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        commands.append(f"./fits {middle}")
+        fits, fails = (middle, fails) if middle < FITS_BELOW else (fits, middle)
+    return commands
+
+
+SINCE_WHEN = "Each check (python3 check.py 0 to 3) fails now. Find by git bisect since when."
 
 
 HONEST: dict[str, tuple[str, Deeds, int]] = {
-    "a bisection": (
-        "Each check (python3 check.py 0 to 3) fails now. Find by git bisect since when.",
-        lambda n: [run(BISECTION[n - 1])],
-        len(BISECTION),
-    ),
+    **{
+        name: (SINCE_WHEN, lambda n, deeds=deeds: [run(deeds[n - 1])], len(deeds)) for name, deeds in BISECTIONS.items()
+    },
+    "a binary search by numbers": (SMALLEST, lambda n: [run(halving()[n - 1])], len(halving())),
     "a build that prints": ("Run ./run.sh (it takes a while) and tell me the checksum it prints.", polling_a_build, 25),
     "a project of 40 planned files": ("Build the project that PLAN.md describes.", building, 41),
     "a rename in 110 files": ("Rename every fetch function under src to load.", renaming, 110),
@@ -297,6 +328,8 @@ def with_work(story: Story) -> Story:
     subprocess.run([*git, "reset", "-q", "--hard"], check=True)
     (story.folder / "PLAN.md").write_text("# Files\n" + "".join(f"- {path}: one part\n" for path in PLANNED))
     (story.folder / "long.txt").write_text("".join(f"line {n}: {word(n)} {word(n * 3)}\n" for n in range(4000)))
+    (story.folder / "fits").write_text(f"#!/bin/sh\n[ $1 -lt {FITS_BELOW} ]\n")
+    (story.folder / "fits").chmod(0o755)
     (story.folder / "src").mkdir()
     for number in range(1, 121):
         (story.folder / f"src/m{number}.py").write_text(
@@ -305,7 +338,7 @@ def with_work(story: Story) -> Story:
     return story
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("language", "native"), [("en", False), ("ja", True)])
 @pytest.mark.parametrize("work", HONEST)
 async def test_honest_long_work_is_left_alone(tmp_path: Path, work: str, language: str, native: bool) -> None:
@@ -332,6 +365,12 @@ async def test_six_agents_with_forty_useful_calls_each_are_left_alone(tmp_path: 
     assert not story.duck_calls()
     assert [agent.status for agent in story.session.state.agents.values()] == ["done"] * 6
     assert sum(len(part.requests) for part in troupe.parts.values()) >= 240
+
+
+def test_the_tokens_of_all_agents_are_enough_for_their_loops() -> None:
+    settings = AgentSettings()
+    tokens_of_a_loop = settings.agent_tokens / settings.agent_loops
+    assert settings.agents_tokens >= LimitSettings().agents_ceiling * tokens_of_a_loop
 
 
 @pytest.mark.one_in(2)

@@ -10,8 +10,8 @@ from duckflow.agent.permissions import plan_rules
 from duckflow.commands.commit import commit_message
 from duckflow.events.types import ActionFinished, FiveChanged, Noticed, PermissionGiven
 from duckflow.i18n.words import Words
-from duckflow.state.five import StateDelta
-from duckflow.state.phrase import say
+from duckflow.state.data import say
+from duckflow.state.phase import StateDelta
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Answer, Question

@@ -9,10 +9,10 @@ from duckflow.events.apply import apply
 from duckflow.events.types import Noticed, PlanChanged, TurnBegan
 from duckflow.events.work import StepChanged
 from duckflow.state.agent import AgentState
-from duckflow.state.five import FiveItems
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase
+from duckflow.state.phase import FiveItems, Phase
 from duckflow.state.plan import Plan, Step
+from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 
 WRITE = act("file_ops.write_file", path="a.py", content="x = 1\n")
@@ -38,6 +38,44 @@ async def test_who_asks_what_else_there_is_to_do_has_reached_the_goal(tmp_path: 
     assert story.session.state.five.goal.startswith("Create a.py")
     await story.tell("How is the weather today?")
     assert story.session.state.five.goal == "" and "Create a.py with" not in story.model.requests[-1].messages[-1].text
+
+
+ENDED = {
+    "answered": [decide(WRITE, next_step="continue"), decide(respond("Written."))],
+    "offers more": [decide(WRITE, next_step="continue"), decide(respond("Written. Anything else?"))],
+}
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+@pytest.mark.parametrize(
+    "asked", ["How many files are there, and which is the longest?", "ファイルはいくつありますか？"]
+)
+@pytest.mark.parametrize("end", ENDED)
+async def test_the_goal_is_that_of_the_present_request(tmp_path: Path, end: str, asked: str, native: bool) -> None:
+    """A request that begins like a question is one of its own, too."""
+    replies = [*ENDED[end], decide(LOOK, next_step="continue"), decide(respond("One."))]
+    story = Story(tmp_path, replies, native=native)
+    await story.tell("Create a.py with one line.")
+    first = len(story.model.requests)
+    await story.tell(asked)
+    requests = [story.prompt(number).rpartition("[state]")[2] for number in range(first, len(story.model.requests))]
+    assert len(requests) == 2 and not any("Create a.py" in request for request in requests)
+    assert story.session.state.five.goal == asked
+
+
+@pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
+@pytest.mark.parametrize(
+    ("words", "goal"), [("ok, do it", "Create a.py with one line."), ("Write it as b.txt instead.", "")]
+)
+async def test_a_refused_goal_is_taken_up_again_only_by_a_short_word(
+    tmp_path: Path, words: str, goal: str, native: bool
+) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(WRITE, next_step="continue"), decide(respond("Written."))]
+    story = Story(tmp_path, replies, "ask", native=native)
+    story.answers = [Answer(choice="no"), Answer(choice="yes")]
+    await story.tell("Create a.py with one line.")
+    await story.tell(words)
+    assert story.session.state.five.goal == (goal or words)
 
 
 async def test_who_asks_whether_to_go_on_has_not(tmp_path: Path) -> None:

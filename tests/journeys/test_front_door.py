@@ -18,7 +18,7 @@ from duckflow.events.types import Event
 from duckflow.events.views import Unheard
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, Scripted
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import Question
 from duckflow.store.paths import Paths
 from tests.journeys.plans import PROPOSE, SNAKE, report, run_step, when, write_tasks
@@ -176,7 +176,7 @@ async def test_what_is_said_during_a_turn_steers_it_waits_or_comes_back(tmp_path
     await port.take("one thing")
     await user.told("/queue and another")
     await user.turn_over(3)
-    assert await user.told("/queue") == "Nothing is waiting."
+    assert await user.told("/queue") == "No message is waiting to be sent."
     assert await user.told("/queue at rest") == ""
     await user.turn_over(4)
     said = [event.message for event in user.all(happened.MessageAdded) if event.message.role == "user"]

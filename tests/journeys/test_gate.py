@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Event, QuestionAsked
+from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 
@@ -206,6 +207,13 @@ async def test_an_allowed_command_is_not_asked_for_again_but_what_hides_behind_i
         (act("shell.run", command="rm -f ./debug.log"), "lasting.ignored"),
         (act("shell.run", command="echo x>deep/out/made"), "lasting.ignored"),
         (act("shell.run", command="touch a; sleep 9", background=True), "lasting.background"),
+        (act("shell.run", command="rm -rf /"), "lasting.beyond"),
+        (act("shell.run", command="cd .. && rm -rf other"), "lasting.beyond"),
+        (act("shell.run", command='rm -rf "$X"'), "lasting.beyond"),
+        (act("shell.run", command="echo x > ~/.bashrc"), "lasting.beyond"),
+        (act("shell.run", command="crontab -r"), "lasting.beyond"),
+        (act("shell.run", command="shutdown now"), "lasting.beyond"),
+        (act("shell.run", command="rm -rf src"), ""),
         (act("shell.run", command="touch a"), ""),
         (write("debug.log"), ""),
         (write("a.txt"), ""),
@@ -226,6 +234,14 @@ async def test_whether_it_can_be_undone_is_computed(tmp_path: Path, action: dict
     gate = story.questions[0].gate
     assert gate and gate.reversible is not bool(why)
     assert (why in [reason.key for reason in gate.lasting]) is bool(why)
+
+
+@pytest.mark.parametrize("command", ["cat /etc/shadow", "cat .env", "ls ~"])
+async def test_of_a_command_that_only_reads_nothing_is_said_about_undo(tmp_path: Path, command: str) -> None:
+    story = Story(tmp_path, [decide(act("shell.run", command=command))], mode="ask")
+    assert await story.tell("go") == "gate"
+    gate = story.questions[0].gate
+    assert gate and not gate.reversible and not gate.lasting
 
 
 async def test_without_undo_nothing_can_be_undone(tmp_path: Path) -> None:
@@ -273,3 +289,15 @@ async def test_the_reason_of_a_whole_reply_is_not_told_as_that_of_one_action(tmp
     story.answers = [YES, YES]
     assert await story.tell("go") == "done"
     assert [question.gate.rationale for question in story.gates() if question.gate] == ["", "the notes need a place"]
+
+
+async def test_a_no_and_a_wider_yes_name_the_files(tmp_path: Path) -> None:
+    names = ("AUTHORS", "notes/a.txt")
+    story = Story(tmp_path, [decide(*map(write, names))], mode="ask")
+    await story.tell("write both")
+    words = Words("en")
+    [question] = story.gates()
+    labels = {choice.key: words.phrase(choice.label) for choice in question.choices}
+    assert labels["session"].endswith("every edit of AUTHORS, notes/*.txt") and "file_ops" not in str(labels)
+    told = [words.phrase(event.result.for_user) for event in story.all(ActionFinished)]
+    assert told == [f"Refused: {name}" for name in names]

@@ -11,7 +11,7 @@ import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.events.work import AgentEnded, AgentStarted
-from duckflow.state.job import AgentReport, SubAgent
+from duckflow.state.agent import AgentReport, SubAgent
 from duckflow.state.question import Answer
 from tests.cli.shell import HELLO, Shell
 from tests.journeys.processes import processes

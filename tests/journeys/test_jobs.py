@@ -11,7 +11,7 @@ import pytest
 from duckflow.events.types import Noticed
 from duckflow.events.work import JobChanged, JobEnded, StepTold, TaskChanged
 from duckflow.llm.scripted import ScriptedReply
-from duckflow.state.job import Job
+from duckflow.state.agent import Job
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, until, when, write_tasks
 from tests.journeys.processes import processes, wait_until_running
@@ -60,6 +60,20 @@ async def test_how_far_it_is_is_answered_from_the_state_without_a_call(tmp_path:
     assert now.key == "job.now" and "b.py" in str(now.values["task"]) and now.values["step"] == "Core loop"
     assert len(story.model.requests) == calls
     await story.chat.aclose()
+
+
+async def test_how_far_it_is_is_answered_without_a_call_after_the_end_too(tmp_path: Path) -> None:
+    talk = decide(respond("Something else is under way."), step="PLANNING")
+    story = await started(tmp_path, [body("a.py"), body("b.py"), REPORT, talk, talk])
+    assert (await job_ended(story)).status == "completed"
+    calls = len(story.model.requests)
+    for _ in range(2):
+        await story.tell("how far is it?")
+        assert noticed(story)[-1] == "job.ended.completed" and len(story.model.requests) == calls
+    await story.tell("and now something else")
+    await story.tell("how far is it?")
+    assert story.said()[-1] == "Something else is under way.", "it may be about what was said since"
+    assert len(story.model.requests) == calls + 2
 
 
 async def test_the_same_question_goes_to_the_model_when_nothing_runs(tmp_path: Path) -> None:

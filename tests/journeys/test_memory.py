@@ -13,7 +13,7 @@ from duckflow.events.types import ContextPruned, Noticed, PastSummarised
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line, ScriptedReply
 from duckflow.memory.tokens import count
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
 from tests.journeys.story import Story, act, decide, respond
@@ -168,6 +168,7 @@ FAILURES: list[ScriptedReply] = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("failing", FAILURES, ids=["down", "empty", "too long", "refusing", "refused", "late"])
 async def test_a_summary_that_fails_changes_nothing_for_the_user(tmp_path: Path, failing: ScriptedReply) -> None:
     story = Story(tmp_path, [*[answer("seen")] * 30, *[failing] * 20], settings=SUMMING_UP)

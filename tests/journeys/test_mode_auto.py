@@ -54,6 +54,7 @@ async def test_what_comes_back_runs_without_a_question_and_does_come_back(tmp_pa
     assert {path.name: path.read_text() for path in story.folder.iterdir()} == before
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "deed",
     [run("touch x", network=True), run("touch x", background=True), run("touch x", secrets=True), run("rm -rf src")]
@@ -96,6 +97,7 @@ async def test_what_could_lose_a_file_that_undo_does_not_keep_is_asked_for(tmp_p
     assert len(story.gates()) == 1
 
 
+@pytest.mark.one_in(3)
 @needs_bubblewrap
 @pytest.mark.parametrize(
     ("command", "asks"),
@@ -144,6 +146,7 @@ async def test_without_a_sandbox_it_asks_like_auto_edit_and_says_so_once(tmp_pat
     assert [event.what.key for event in story.all(Noticed)].count("mode.without_sandbox") == 1
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", [*HARMS, *NETWORK, *SECRETS])
 async def test_nothing_gets_out_that_full_auto_keeps_in(tmp_path: Path, command: str) -> None:
     ground = Ground(tmp_path)

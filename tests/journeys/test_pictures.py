@@ -93,6 +93,7 @@ async def test_a_front_end_may_hand_one_over(tmp_path: Path) -> None:
     assert story.all(Noticed)[-1].what.key == "picture.not_one"
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("place", ["{folder}/big.jpg", "{outside}/big.jpg"])
 async def test_one_that_is_too_large_is_made_smaller_and_both_sizes_are_told(tmp_path: Path, place: str) -> None:
     image = pytest.importorskip("PIL.Image")

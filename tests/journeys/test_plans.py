@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import Noticed, PhaseMoved
+from duckflow.events.types import Noticed, PhaseMoved, PlanChanged
 from duckflow.events.work import JobStarted, StepChanged
 from duckflow.llm.scripted import Scripted
 from duckflow.state.phase import Phase, Status
@@ -317,3 +317,7 @@ async def test_a_job_ends_before_what_depends_on_a_step_that_nothing_shows(tmp_p
     assert (await job_ended(story)).status == "failed"
     plan = story.session.state.plan
     assert plan and plan.steps[0].unverified and plan.steps[1].status == "pending"
+    changed = plan.copied()
+    changed.steps[0].success = "other.py exists"
+    story.session.emit(PlanChanged(plan=changed))
+    assert story.session.state.plans[plan.plan_id].steps[0].settled, "what the changed criterion names is there already"

@@ -44,7 +44,7 @@ async def test_a_review_that_mends_it_ends_verified(tmp_path: Path) -> None:
     assert story.session.state.phase is Phase.DONE
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "Unverified; the record says"), ("ja", "未確認です")])
+@pytest.mark.parametrize(("language", "told"), [("en", "not verified; the record says"), ("ja", "結果は未確認です")])
 @pytest.mark.parametrize("step", ["EXECUTION", "REVIEW"])
 async def test_done_is_an_end_after_one_review(tmp_path: Path, language: str, told: str, step: str) -> None:
     look = decide(act("file_ops.read_file", path="missing.py"), next_step="continue")

@@ -58,6 +58,7 @@ def notices(story: Story) -> list[str]:
     return [str(one.what.values["path"]) for one in story.all(Noticed) if one.what.key == "risk.runs_later"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("path", "mode"), [*((path, "auto-edit") for path in NAMES), (NAMES[0], "auto")])
 async def test_asked_for_where_edits_pass(tmp_path: Path, path: str, mode: str) -> None:
     story = Story(tmp_path, [decide(write(path))], mode=mode)

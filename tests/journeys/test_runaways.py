@@ -168,6 +168,7 @@ HONEST: dict[str, tuple[str, Deeds, int]] = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", HONEST)
 async def test_honest_work_goes_on_and_each_extension_says_why(tmp_path: Path, name: str) -> None:
     request, deeds, loops = HONEST[name]

@@ -8,7 +8,7 @@ import pytest
 from duckflow.agent.led.tryout import SCRIPT_TOKENS
 from duckflow.events.types import ActionFinished, Noticed
 from duckflow.llm.scripted import Line, Scripted, ScriptedReply
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from tests.journeys.story import Story, act, calls_into, decide, respond
 
 REQUEST = "Read NOTES.md and implement the solution in tally.py. Keep the names."

@@ -8,8 +8,8 @@ from duckflow.commands.export.transcript import Transcript
 from duckflow.events.types import ActionStarted, Event, MessageAdded, TurnBegan
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
+from duckflow.state.data import Phrase, say
 from duckflow.state.message import Message
-from duckflow.state.phrase import Phrase, say
 from tests.journeys.story import Story, act, decide, respond
 
 LOOK = decide(act("file_ops.read_file", path="a.txt"), next_step="continue", step="PLANNING")

@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from duckflow.events.types import ActionFinished, DecisionMade, LoopBegan, MessageAdded, Noticed, TextStreamed
 from duckflow.events.work import TaskChanged, TasksPlanned
 from duckflow.i18n.template import note
 from duckflow.state.question import Answer, Question
 from tests.journeys.calling import called
-from tests.journeys.plans import PROPOSE, job_ended, report, until, when
+from tests.journeys.plans import PROPOSE, Typing, job_ended, report, run_step, until, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_steps import RUN_ALL, a_plan, written
 
@@ -186,6 +188,22 @@ async def test_a_wish_is_not_told_as_a_failure(tmp_path: Path) -> None:
     assert "make it 2" not in step.found and "make it 2" not in story.prompt(-1)
 
 
+async def test_a_no_is_not_told_as_a_failure_of_the_first_file(tmp_path: Path) -> None:
+    replies = [
+        *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
+        of_step("first", *written(a="A = 1\n", changelog="C = 1\n")),
+        says("loop 2 of", calls(*written(a="A = 1\n"))),
+        REPORT,
+    ]
+    story = Wishing(tmp_path, replies, mode="ask", native=True)
+    story.wish = Answer(choice="no", text="leave the changelog alone")
+    await told(story)
+    assert (await job_ended(story)).status == "completed"
+    asked = story.prompt(-1)
+    assert "The user said no to a part of it: leave the changelog alone" in asked
+    assert "failed at first" not in asked and "a.py failed" not in asked
+
+
 async def test_a_wish_at_the_gate_is_heard_by_the_agent(tmp_path: Path) -> None:
     replies = [
         *(PROPOSE, when("Make a plan for this goal", json.dumps(a_plan(("first", "")))), RUN_ALL),
@@ -311,3 +329,40 @@ async def test_nothing_of_an_agent_changes_what_the_conversation_is_doing(tmp_pa
     assert len(story.all(TasksPlanned)) == 2
     assert not any("I do it." in event.text for event in story.all(TextStreamed)), "it does not speak in between"
     await until(story, lambda: bool(story.all(Noticed)))
+
+
+@pytest.mark.parametrize(
+    "words", ["yes, but name the parameter max_len", "no, leave the changelog alone", "はい、ただし引数名は max_len で"]
+)
+async def test_what_the_user_says_at_a_steps_gate_reaches_later_steps_and_the_chat(tmp_path: Path, words: str) -> None:
+    replies = [
+        of_step("first", *written(a="A = 1\n")),
+        says("loop 2 of", calls(*written(a="A = 2\n"))),
+        of_step("second", *written(b="B = 2\n")),
+        REPORT,
+        called(decide(respond("Both are there."))),
+    ]
+    plan = when("Make a plan for this goal", json.dumps(a_plan(("first", "a.py exists"), ("second", "b.py exists"))))
+    story = Typing(tmp_path, [PROPOSE, plan, RUN_ALL, *replies], mode="ask", native=True)
+    await told(story)
+    for number, answer in enumerate([words, "yes", "yes"], 1):
+        assert story.chat.answer((await story.asked(number)).question_id, answer).result().meaning == "answer"
+    assert (await job_ended(story)).status == "completed"
+    await story.tell("and now?")
+    [second] = [text for text in map(story.prompt, range(len(story.model.requests))) if "Your step: second" in text]
+    wishes = second.partition("The user's wish and corrections, in their words: ")[2].partition("\n")[0]
+    assert wishes.startswith("do the work") and words in wishes
+    assert words in story.prompt(), "the chat knows it, too"
+
+
+async def test_words_alone_put_no_failed_task_right(tmp_path: Path) -> None:
+    """The drafted list has failed, and the agent that is asked about it does nothing."""
+    tasks = {"tasks": [*written(a="A = 1\n"), act("shell.run", command="ls nowhere"), *written(b="B = 2\n")]}
+    idle: dict[str, Any] = {"rationale": "It is put right.", "actions": []}
+    replies: list[Any] = [PROPOSE, a_plan(("first", "c.py exists")), run_step(1), tasks, *[idle] * 3, REPORT]
+    story = await told(Story(tmp_path, replies, native=True))
+    ended = await job_ended(story)
+    plan = story.session.state.plan
+    assert plan and (ended.status, plan.steps[0].status) == ("failed", "failed")
+    assert "ls nowhere" in "".join(ended.report.causes if ended.report else ())
+    assert not (story.folder / "b.py").exists()

@@ -65,12 +65,12 @@ async def test_what_the_chat_has_read_of_a_long_file_stands_in_the_step(
 
 @both
 async def test_a_piece_that_has_changed_since_is_left_out(tmp_path: Path, native: bool) -> None:
-    looks = [read("old.txt"), read("same.txt"), decide(respond("Seen."))]
-    story = Sight(tmp_path, native, looks)
-    (story.folder / "old.txt").write_text("alpha\nbeta\ngamma\n")
+    looks = [read("older.txt"), read("same.txt"), decide(respond("Seen."))]
+    story = Sight(tmp_path, native, looks, "mend older and same")
+    (story.folder / "older.txt").write_text("alpha\nbeta\ngamma\n")
     (story.folder / "same.txt").write_text("delta\nepsilon\n")
     await story.tell("look at both")
-    (story.folder / "old.txt").write_text("alpha\nother\ngamma\n")
+    (story.folder / "older.txt").write_text("alpha\nother\ngamma\n")
     request = await story.carried_out("make a plan")
     assert "delta\nepsilon" in request
     assert "alpha" not in request and "beta" not in request
@@ -109,6 +109,26 @@ async def test_the_budget_holds_and_the_plans_files_come_first(tmp_path: Path, n
 
 
 @both
+async def test_what_was_read_for_another_matter_stays_out_of_the_step(tmp_path: Path, native: bool) -> None:
+    """The step gets files that its plan names, and those that were read in the turn of the plan; others, before it and
+    after it, make its request no longer."""
+    matters = [read("billing.py"), read("core.py"), decide(respond("Seen.")), read("near.py")]
+    plan = json.dumps(a_plan(("mend the core", "a.py exists")))
+    carried_out = (of_step if native else tasks_of)("mend the core", *written(a="A = 1\n"))
+    replies = [*matters, PROPOSE, when("Make a plan for this goal", plan), read("later.py"), RUN_ALL, carried_out]
+    story = Story(tmp_path, [*replies, when("A background job has ended", report())], native=native)
+    for name in ("billing", "core", "near", "later"):
+        (story.folder / f"{name}.py").write_text("".join(f"{name}_{number} = 1\n" for number in range(300)))
+    for wish in ("how are bills made?", "make a plan for the snake game", "yes"):
+        await story.tell(wish)
+    assert (await job_ended(story)).status == "completed"
+    asked = f"{'Your' if native else 'Now its'} step: mend the core"
+    [request] = [text for text in map(story.prompt, range(len(story.model.requests))) if asked in text]
+    assert "core_299" in request and "near_299" in request
+    assert "billing_0" not in request and "later_0" not in request
+
+
+@both
 async def test_a_mentioned_file_is_known_to_the_step(tmp_path: Path, native: bool) -> None:
     story = Sight(tmp_path, native, [])
     (story.folder / "notes.md").write_text("use tabs\nnever spaces\n")
@@ -117,7 +137,7 @@ async def test_a_mentioned_file_is_known_to_the_step(tmp_path: Path, native: boo
 
 @both
 async def test_a_key_in_a_file_that_was_read_does_not_travel(tmp_path: Path, native: bool) -> None:
-    story = Sight(tmp_path, native, [read("settings.txt"), decide(respond("Seen."))])
+    story = Sight(tmp_path, native, [read("settings.txt"), decide(respond("Seen."))], "change the settings")
     key = "sk-proj-" + "a1B2c3D4" * 5
     (story.folder / "settings.txt").write_text(f"color = blue\nkey = {key}\n")
     request = await story.carried_out("look", "make a plan")
@@ -139,6 +159,7 @@ async def test_without_quoted_files_nothing_is_said_of_them(tmp_path: Path) -> N
     assert NO_READING not in request and "quoted above" not in request
 
 
+@pytest.mark.one_in(2)
 @both
 async def test_the_report_sees_every_change_with_its_size_before_any_look(tmp_path: Path, native: bool) -> None:
     looks = [act("file_ops.grep", pattern=f"word_{number}") for number in range(25)]

@@ -7,7 +7,7 @@ import pytest
 
 from duckflow.events.types import ActionFinished, ActionStarted, Noticed
 from duckflow.llm.scripted import Line, Scripted
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import NOBODY, Answer
 from tests.journeys.story import Story, act, calls_into, decide, respond
 from tests.journeys.test_small_model import operations

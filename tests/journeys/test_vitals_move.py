@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import PhaseMoved, VitalsChanged
+from duckflow.events.types import Intervened, PhaseMoved, VitalsChanged
 from duckflow.i18n.words import Words
+from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.phase import Phase, Status
 from duckflow.state.question import Answer, Question
 from tests.journeys.plans import PROPOSE, SNAKE, job_ended, report, run_step, when, write_tasks
@@ -15,6 +16,7 @@ from tests.journeys.story import Story, act, decide, respond
 WRITE = act("file_ops.write_file", path="a.txt", content="x\n")
 LANGUAGES = pytest.mark.parametrize("language", ["en", "ja"])
 TALK = decide(respond("Lovely weather."), step="PLANNING")
+TALK_ONLY = ScriptedReply("All right.")
 
 
 def moves(story: Story) -> dict[str, float]:
@@ -60,6 +62,32 @@ async def test_answers_at_the_gate_move_the_mood(tmp_path: Path) -> None:
     await story.tell("write a.txt")
     await story.tell("once more")
     assert moves(story)["mood approved"] > 0 > moves(story)["mood refused"]
+
+
+def wants_to_write(name: str) -> dict[str, Any]:
+    """A reply that says nothing about its confidence, as models that call tools seldom do."""
+    decision = decide(act("file_ops.write_file", path=name, content="x\n"), next_step="continue")
+    return {field: value for field, value in decision.items() if field != "confidence"}
+
+
+async def test_many_nos_lead_to_one_new_plan_and_the_users_words_stay_first(tmp_path: Path) -> None:
+    refused = [reply for number in range(4) for reply in (wants_to_write(f"no{number}.txt"), TALK_ONLY)]
+    approved = [reply for number in range(4) for reply in (wants_to_write(f"yes{number}.txt"), TALK_ONLY)]
+    story = Story(tmp_path, [*refused, *approved], mode="ask", native=True)
+    story.answers = [Answer(choice="no", text=f"call it other{number}") for number in range(4)]
+    for _ in range(4):
+        await story.tell("write a file")
+    interventions = [event.how for event in story.all(Intervened)]
+    assert interventions == ["hint", "replan"]
+    top_lines = story.prompt(7).partition("First of all: ")[2]
+    assert "not advancing" in top_lines
+    assert top_lines.startswith("The user said no"), "what the user has just said comes before the advice"
+    story.answers = [Answer(choice="yes") for _ in range(4)]
+    for _ in range(4):
+        await story.tell("write a file")
+    assert len(story.all(Intervened)) == 2, "nothing new has happened but yeses"
+    assert "not advancing" not in "".join(map(story.prompt, range(8, 16)))
+    assert story.session.state.vitals.mood >= 0.7
 
 
 async def test_a_completed_step_moves_the_conversations_own_vitals(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ async def test_the_rest_of_a_long_page_is_read_without_asking_again(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("language", "told"), [("en", "not on the public internet"), ("ja", "公開されたインターネットではない")]
+    ("language", "told"), [("en", "not on the public internet"), ("ja", "インターネットに公開されたアドレスではない")]
 )
 async def test_a_private_address_is_refused_in_both_languages(tmp_path: Path, language: str, told: str) -> None:
     story = Story(tmp_path, [look("http://127.0.0.1:9/"), OK], "ask", language)

@@ -13,8 +13,8 @@ from duckflow.events.work import JobStarted
 from duckflow.i18n.answers import read_answer, read_whole
 from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
+from duckflow.state.data import say
 from duckflow.state.message import Message
-from duckflow.state.phrase import say
 from duckflow.state.question import GATE_KEYS, Answer, Choice
 from tests.journeys.plans import PROPOSE, SNAKE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
@@ -207,7 +207,14 @@ async def test_a_question_back_is_answered_while_the_gate_stays_open(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("en", "wait"), ("en", "hold on a second"), ("ja", "ちょっと待って、考える")]
+    ("language", "said"),
+    [
+        ("en", "wait"),
+        ("en", "hold on a second"),
+        ("en", "hold on, let me look at the other tests first"),
+        ("ja", "ちょっと待って、考える"),
+        ("ja", "待って、隣のテストをもう一度確認したいので"),
+    ],
 )
 async def test_waiting_drops_neither_a_gate_nor_a_plan(tmp_path: Path, language: str, said: str) -> None:
     story = Typing(tmp_path, [*PLAN_SHOWN, BOTH[0], decide(respond("ok"))], mode="ask", language=language)
@@ -267,6 +274,7 @@ async def test_a_yes_that_the_model_passes_on_takes_one_key(tmp_path: Path, lang
     turn = asyncio.create_task(story.tell(said))
     question = await story.asked()
     assert (question.kind, question.title.key) == ("choice", "plan.start") and not story.all(JobStarted)
+    assert question.choices[0].label.key == "plan.start_background"
     await story.chat.take("y")
     await until(story, lambda: bool(story.all(JobStarted)))
     turn.cancel()
@@ -564,3 +572,18 @@ async def test_a_no_that_says_what_to_do_instead_is_heard(tmp_path: Path, said: 
     assert (await story.chat.take(said)).meaning == "answer"
     await turn
     assert not (story.folder / "one.py").exists() and said in story.prompt()
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_a_word_that_may_mean_no_thanks_is_asked_about_and_is_no_reason_for_a_no(
+    tmp_path: Path, language: str
+) -> None:
+    story = Typing(tmp_path, [decide(ONE), decide(respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write it"))
+    question = await story.asked()
+    for text in ("いいです", "I'm good"):
+        taken = story.chat.answer(question.question_id, text).result()
+        assert (taken.meaning, [line.key for line in taken.told]) == ("unclear", ["gate.either"])
+    assert story.chat.answer(question.question_id, "no").result().meaning == "answer"
+    await turn
+    assert not any(words in story.prompt() for words in ("いいです", "I'm good"))
