@@ -16,7 +16,7 @@ from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_step_agents import of_step
 from tests.journeys.test_steps import RUN_ALL, a_plan
 
-FILES = ("src/duckflow/state/plan.py", "src/duckflow/state/job.py", "src/duckflow/state/data.py", "AGENTS.md")
+FILES = ("src/duckflow/state/plan.py", "src/duckflow/state/agent.py", "src/duckflow/state/data.py", "AGENTS.md")
 """The files of the plan, one for each step."""
 
 

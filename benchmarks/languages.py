@@ -24,7 +24,7 @@ from duckflow.llm.connect import Places
 from duckflow.llm.connect import connect as connected
 from duckflow.llm.discover import discover
 from duckflow.llm.provider import Chunk, Provider, Request, WithoutTools
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.store.paths import Paths
 
 FILES = {

@@ -155,7 +155,7 @@ def main(seconds: float, processes: int) -> None:
 def measure(terminal: Terminal, seconds: float) -> None:
     terminal.wait_for("Say what you would like")
     terminal.enter("count")
-    terminal.wait_for("Should I do it like this?")
+    terminal.wait_for("Should I carry out this plan?")
     terminal.enter("yes")
     terminal.wait_for("⚙ Count 0/1")
     raw, start = RawTerminal(terminal), time.monotonic()

@@ -25,9 +25,9 @@ from benchmarks.servers import tell
 from duckflow.agent.session import Session, begin
 from duckflow.events import types as happened
 from duckflow.state.action import Action, ActionResult
+from duckflow.state.data import SAID, say
 from duckflow.state.message import Message, Usage
-from duckflow.state.phrase import SAID, say
-from duckflow.state.vitals import Vitals
+from duckflow.state.phase import Vitals
 from duckflow.store.paths import Paths
 from tests.journeys.story import act, decide
 from tests.ui.console.terminal import Terminal
@@ -174,7 +174,7 @@ def keys_beside(top: Path, pages: int, keys: int) -> None:
     try:
         terminal.wait_for("/help")
         terminal.enter("flood it")
-        terminal.wait_for("Should I do it like this?")
+        terminal.wait_for("Should I carry out this plan?")
         terminal.answer("yes")
         terminal.wait_for("line ")
         print("keys without pages: ", end="")

@@ -122,8 +122,9 @@ async def take(language: str, said: Said, folder: Path) -> None:
 def other_talk(language: str) -> Talk:
     """A conversation whose change has been made, and is looked through."""
     change = CHANGE[language]
-    read = decide(act("file_ops.read_file", path=SNAKE), step="PLANNING", next_step="continue")
-    wrote = decide(act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW), respond(change["why"]))
+    read = decide(act("file_ops.read_file", path=SNAKE), step="PLANNING", next_step="continue", rationale=SNAKE)
+    write = act("file_ops.write_file", change["intent"], path=SNAKE, content=NEW)
+    wrote = decide(write, respond(change["why"]), rationale=change["intent"])
     talk = Talk(HOME, [read, wrote], session_id=OTHER, language=language, folder="snake-2")
     (talk.folder / SNAKE).write_text(OLD)
     return talk
@@ -133,11 +134,12 @@ async def comment(tab: Tab) -> None:
     """A comment on a line of the change, and the next one being written."""
     await tab.find(".turns details summary").first.click()
     await tab.see(".review .d-add")
-    button = tab.find(".d-add .add-comment").first
-    await button.evaluate("(button) => button.click()")
-    await (await tab.see("tr.comment textarea")).fill("HEIGHT % 2 ?")
-    await tab.page.keyboard.press("Enter")
-    await tab.see("tr.comment p")
+    if not await tab.find("tr.comment p").count():
+        button = tab.find(".d-add .add-comment").first
+        await button.evaluate("(button) => button.click()")
+        await (await tab.see("tr.comment textarea")).fill("HEIGHT % 2 ?")
+        await tab.page.keyboard.press("Enter")
+        await tab.see("tr.comment p")
     await tab.find(".d-add .add-comment").nth(1).evaluate("(button) => button.click()")
     await tab.see("tr.comment textarea")
 

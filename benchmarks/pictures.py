@@ -51,7 +51,7 @@ ENGLISH: Said = {
     "risk": "terminals differ in their keys",
     "yes": "yes",
     "far": "How far is it?",
-    "draft": "Should I do it like this?",
+    "draft": "Should I carry out this plan?",
     "yes_please": "yes, please",
     "your_step": "Your step: ",
 }

@@ -16,8 +16,8 @@ from duckflow.llm.discover import ModelChoice
 from duckflow.llm.embedded import Embedded
 from duckflow.llm.provider import Request
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings, LocalSettings
+from duckflow.state.data import say
 from duckflow.state.message import PromptMessage
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 
 PREFIX = "The duck swims on the pond and looks at the reeds. " * 150

@@ -35,7 +35,6 @@ from pathlib import Path
 from benchmarks.proof_twins import KINDS, twins
 from duckflow.programs.launch import Launch
 from duckflow.proof.breaking import FEW_SECONDS, PATIENCE
-from duckflow.proof.python_tests import belongs_to_tests
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial import RedGreenTrial, TestsInQuestion, questions_of
 from duckflow.safety.environment import environment
@@ -43,11 +42,14 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.undo.undo import FileVersions
-from duckflow.state.checks import Proof
+from duckflow.state.checks import Proof, belongs_to_tests
 
 MOST_LINES = 400
 LOOKED_AT = 1500
 SECONDS = ProofSettings().seconds
+VERDICTS = {"proven": "proof", "guards": "guards", "hollow": "hollow", "unknown": "cannot tell"}
+"""The product's verdicts, and how the report calls them. `guards`: the tests pass without the change too, and fail on
+code that is broken on purpose."""
 TIMES, SPENT = "trial-times", re.compile(r"(\d+)m([\d.]+)s")
 
 
@@ -55,6 +57,15 @@ def git(repository: Path, *words: str) -> bytes:
     return subprocess.run(
         ["git", f"--git-dir={repository}", *words], capture_output=True, check=True, timeout=120
     ).stdout
+
+
+def present(repository: Path, commit: str, *words: str) -> bytes:
+    """Returns what git says of a commit; nothing, with a word about it, where the repository lacks some object."""
+    try:
+        return git(repository, *words)
+    except subprocess.CalledProcessError as problem:
+        print(f"{repository.parent.name} {commit[:10]} skipped: {problem.stderr.decode(errors='replace').strip()}")
+        return b""
 
 
 def blob(repository: Path, commit: str, path: str) -> bytes | None:
@@ -66,9 +77,8 @@ def blob(repository: Path, commit: str, path: str) -> bytes | None:
 
 def candidates(repository: Path) -> Iterator[tuple[str, list[FileVersions]]]:
     """Commits that change tests and code together, the newest first."""
-    log = git(repository, "log", "--no-merges", f"-{LOOKED_AT}", "--format=%x00%H", "--numstat", "HEAD").decode()
-    for part in log.split("\0")[1:]:
-        commit, *rows = part.split("\n")
+    for commit in git(repository, "log", "--no-merges", f"-{LOOKED_AT}", "--format=%H", "HEAD").decode().split():
+        rows = present(repository, commit, "show", "--format=", "--numstat", commit).decode().split("\n")
         changed = [row.split("\t") for row in rows if row.count("\t") == 2]
         paths = [path for added, _, path in changed if path.endswith(".py") and added.isdecimal()]
         lines = sum(int(added) + int(removed) for added, removed, path in changed if path in paths)
@@ -85,9 +95,13 @@ def candidates(repository: Path) -> Iterator[tuple[str, list[FileVersions]]]:
         )
 
 
-def checkout(repository: Path, commit: str, folder: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(git(repository, "archive", commit))) as archive:
-        archive.extractall(folder, filter="tar")
+def checkout(repository: Path, commit: str, folder: Path) -> bool:
+    """Writes the files of a commit, and says whether they are all there."""
+    files = present(repository, commit, "archive", commit)
+    if files:
+        with tarfile.open(fileobj=io.BytesIO(files)) as archive:
+            archive.extractall(folder, filter="tar")
+    return bool(files)
 
 
 @dataclass
@@ -131,8 +145,7 @@ class Bench:
             with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as top:
                 folder = Path(top).resolve() / "work"
                 folder.mkdir()
-                checkout(path / "repo", commit, folder)
-                if not self.passes(folder, questions):
+                if not checkout(path / "repo", commit, folder) or not self.passes(folder, questions):
                     continue
                 kinds = ("real", KINDS[taken % 4], KINDS[(taken + 2 + taken // 4) % 4])
                 for kind in dict.fromkeys(kinds if self.twins else kinds[:1]):
@@ -231,29 +244,27 @@ def processor_time(sandbox: Sandbox) -> float:
 def report(rows: list[Tried]) -> dict[str, float]:
     """The figures: of commits, and of single tests."""
     real, hollow = [row for row in rows if row.kind == "real"], [row for row in rows if row.kind != "real"]
-    unproven = [row for row in real if row.proof.verdict == "unknown"]
-    guarding = [row for row in unproven if row.proof.guarding and not row.proof.untold]
-    late = [row for row in unproven if row.proof.why and row.proof.why.key == "proof.time"]
+    verdicts, twin_verdicts = Counter(row.proof.verdict for row in real), Counter(row.proof.verdict for row in hollow)
+    unknown = [row for row in real if row.proof.verdict == "unknown"]
+    late = [row for row in unknown if row.proof.why and row.proof.why.key == "proof.time"]
     noticed = [row for row in hollow if row.proof.verdict == "hollow"]
     tests = sum((row.tests() for row in real), Counter[str]())
     twin_tests = sum((row.tests() for row in hollow), Counter[str]())
     return {
         "commits": len(real),
-        "proven %": _share(sum(row.proof.verdict == "proven" for row in real), len(real)),
+        **{f"{said} % (commits)": _share(verdicts[verdict], len(real)) for verdict, said in VERDICTS.items()},
         "real called hollow % (commits with nothing else)": _share(
             sum(row.proof.verdict == "hollow" and not row.proof.red + row.proof.noticing for row in real), len(real)
         ),
         "real tests": tests.total(),
         "real tests called hollow": tests["hollow"],
         "real tests called hollow %": _share(tests["hollow"], tests.total()),
-        "not proven and not hollow % (commits)": _share(len(unproven), len(real)),
-        "of these: tests pass before too and notice breaks % (commits)": _share(len(guarding), len(real)),
-        "cannot tell % (commits)": _share(len(unproven) - len(guarding), len(real)),
         "cannot tell for want of time % (commits)": _share(len(late), len(real)),
         "cannot tell % (tests)": _share(tests["untold"], tests.total()),
         "nothing said % (tests)": _share(tests["unsaid"], tests.total()),
         "twins": len(hollow),
         "twins noticed %": _share(len(noticed), len(hollow)),
+        **{f"twins: {said}": twin_verdicts[verdict] for verdict, said in VERDICTS.items()},
         "twin tests noticed %": _share(twin_tests["hollow"], twin_tests.total()),
         **{
             f"twins noticed %, {kind}": _share(

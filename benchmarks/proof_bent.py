@@ -94,8 +94,7 @@ class BentBench:
             with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as top:
                 folder = Path(top).resolve() / "work"
                 folder.mkdir()
-                checkout(path / "repo", commit, folder)
-                if not self._bench.passes(folder, questions):
+                if not checkout(path / "repo", commit, folder) or not self._bench.passes(folder, questions):
                     continue
                 await self._as_it_is(path.name, commit, folder, changes, questions)
                 await self._bent(path.name, commit, folder, questions, WAYS[taken % len(WAYS)])

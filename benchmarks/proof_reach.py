@@ -40,13 +40,15 @@ def reach(repository: Path, commit: str, changes: list[FileVersions], counts: Co
     if not names:
         return False
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as top:
-        checkout(repository, commit, Path(top))
-        texts = texts_of(Path(top), SECONDS)
+        texts = texts_of(Path(top), SECONDS) if checkout(repository, commit, Path(top)) else None
     if texts is None:
         return False
     alarms = unreached(names, texts)
     counts["commits"] += 1
     counts["false alarms"] += bool(alarms)
+    for new in names:
+        if new.name in alarms:
+            print(f"{repository.parent.name} {commit[:10]} {new.path}:{new.first} {new.name}", flush=True)
     wired = [new for new in names if new.name not in alarms]
     if wired:
         counts["wiring removed"] += 1

@@ -49,6 +49,9 @@ FINDINGS = (
         f"{R}/test_brought_programs.py::test_a_guard_that_cannot_run_asks",
         f"{R}/test_brought_programs.py::test_a_guard_is_not_disarmed_by_taking_away_what_it_needs",
     )),
+    Finding("1", "a hook of the user's own runs what the model wrote", (
+        f"{R}/test_own_hooks.py::test_what_the_model_wrote_gets_no_more_rights_by_a_hook_of_the_users",
+    )),
     Finding("2", "an agreed server runs what the model wrote later", (
         f"{R}/test_brought_servers.py::test_a_server_of_the_folder_runs_as_it_was_at_the_yes",
     )),
@@ -103,6 +106,9 @@ FINDINGS = (
         f"{R}/test_time.py::test_the_loop_goes_on_while_a_broken_reply_is_read",
         f"{R}/test_time.py::test_a_reply_without_an_end_is_cut_off",
         f"{R}/test_time.py::test_what_a_command_names_is_soon_known",
+        f"{R}/test_time.py::test_a_reply_of_many_brackets_is_soon_read",
+        f"{R}/test_time.py::test_no_command_breaks_the_turn_off",
+        f"{R}/test_time.py::test_ignore_rules_without_number_are_soon_looked_through",
         f"{R}/test_time.py::test_finding_the_place_of_an_edit_is_soon_over",
     )),
     Finding("9", "a file in place of one that is read back", (
@@ -173,6 +179,12 @@ FINDINGS = (
         "tests/fleet/test_merge.py::test_what_comes_in_and_runs_programs_or_leads_out_is_told",
     )),
     Finding("–", "out of bubblewrap through its own first process", (f"{R}/test_first_process.py",)),
+    Finding("–", "a file that is one with a file elsewhere, by a hard link", (
+        f"{R}/test_hard_links.py::test_a_command_does_not_write_through_a_hard_link",
+    )),
+    Finding("–", "what lies beside a place of programs", (
+        f"{R}/test_outside_files.py::test_a_place_of_programs_does_not_show_what_lies_beside_it",
+    )),
     Finding("–", "what lies neither in a home nor in the work folder", (
         f"{R}/test_outside_files.py::test_only_the_systems_own_places_are_there",
     )),
@@ -204,6 +216,13 @@ FINDINGS = (
         f"{R}/test_trust.py::test_a_pointer_that_no_system_takes_breaks_nothing",
     )),
     Finding("–", "a question hides a part of what it is about", (f"{R}/test_hidden_questions.py",)),
+    Finding("–", "a file that git's settings name", (
+        f"{R}/test_named_by_git.py::test_a_file_that_git_runs_is_asked_about",
+        f"{R}/test_named_by_git.py::test_a_command_that_writes_it_is_asked_about",
+    )),
+    Finding("–", "a new repository starts programs without a word", (
+        f"{R}/test_named_by_git.py::test_a_new_repository_that_starts_programs_is_told",
+    )),
 )  # fmt: skip
 THROUGH = ("AssertionError", "assert ", "Failed: DID NOT RAISE")
 """The beginnings of a failure's message."""

@@ -116,7 +116,7 @@ class Person:
         self._model.expect("tasks", TASKS)
         self._model.decisions([decide(act("plan_tool.propose", goal="figures"), step="PLANNING")])
         self._type(f"turn {self._turn}: make a plan")
-        self._wait("Should I do it like this?")
+        self._wait("Should I carry out this plan?")
         self._wait_for_the_turn()
         run = decide(act("task_tool.generate_list"), act("task_loop.run", step_id="1"), next_step="defer")
         self._model.decisions([run])

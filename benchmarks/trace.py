@@ -36,8 +36,8 @@ from duckflow.events.types import ActionStarted, Event, QuestionAsked
 from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Scripted, ScriptedReply
 from duckflow.state.action import wire_name
+from duckflow.state.data import say
 from duckflow.state.message import ToolCall
-from duckflow.state.phrase import say
 from duckflow.store.paths import Paths
 from duckflow.tools.tool import Args
 

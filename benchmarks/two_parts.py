@@ -24,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 from benchmarks.revisions import TOP, unpack
 from benchmarks.two_parts_requests import HALVES, Part, TwoParts
 from duckflow.i18n.words import Words
-from duckflow.state.phrase import Phrase
+from duckflow.state.data import Phrase
 
 LIMIT = 900
 NAMED = {

@@ -6,7 +6,7 @@ from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
 from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import ToolError
-from duckflow.state.phrase import say
+from duckflow.state.data import say
 from duckflow.state.question import FileImpact, Preview
 from duckflow.tools.tool import Args, Done, Tool
 
