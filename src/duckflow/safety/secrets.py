@@ -37,19 +37,35 @@ CODE = (
     ".pyc", ".so", ".o", ".class",
 )  # fmt: skip
 """Endings of files with code. A word in such a file's name says little; a key in it is recognised by its form."""
-CONTENTS = (
-    r"-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----"
-    r"|\bAKIA[0-9A-Z]{16}\b"
-    r"|\bgh[pousr]_[A-Za-z0-9]{30,}\b"
-    r"|\bxox[abprs]-[A-Za-z0-9-]{20,}\b"
-    r"|\bgithub_pat_[A-Za-z0-9_]{30,}\b|\bglpat-[A-Za-z0-9_-]{18,}|\bnpm_[A-Za-z0-9]{30,}\b|\bhf_[A-Za-z0-9]{30,}\b"
-    r"|\b[rs]k_live_[A-Za-z0-9]{16,}\b"
-    r"|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}\b"
-    r"|\bAIza[0-9A-Za-z_-]{35}\b"
-    r"|\beyJ[A-Za-z0-9_-]{15,999}+\.eyJ[A-Za-z0-9_-]{15,}+\.[A-Za-z0-9_-]{15,}"
-    r"|\b(?i:authorization:\s{0,9}(?:basic|bearer)\s{1,9})[\w.~+/=-]{8,}"
-    r"|((?i:\b(?:api[_-]?key|secret[_-]?key|access[_-]?token|password|passwd)\b\s*[:=]\s*)['\"])[^'\"\s]{12,}(?=['\"])"
+KEYS = (
+    r"AKIA[0-9A-Z]{16}\b",
+    r"gh[pousr]_[A-Za-z0-9]{30,}\b",
+    r"xox[abprs]-[A-Za-z0-9-]{20,}\b",
+    r"github_pat_[A-Za-z0-9_]{30,}\b",
+    r"glpat-[A-Za-z0-9_-]{18,}",
+    r"npm_[A-Za-z0-9]{30,}\b",
+    r"hf_[A-Za-z0-9]{30,}\b",
+    r"rk_live_[A-Za-z0-9]{16,}\b",
+    r"sk_live_[A-Za-z0-9]{16,}\b",
+    r"sk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}\b",
+    r"AIza[0-9A-Za-z_-]{35}\b",
+    r"eyJ[A-Za-z0-9_-]{15,999}+\.eyJ[A-Za-z0-9_-]{15,}+\.[A-Za-z0-9_-]{15,}",
 )
+SETTINGS = (
+    r"[Aa](?<!\w.)(?i:pi[_-]?key|ccess[_-]?token)",
+    r"[Ss](?<!\w.)(?i:ecret[_-]?key)",
+    r"[Pp](?<!\w.)(?i:assword|asswd)",
+)
+CONTENTS = "|".join(
+    (
+        "-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----",
+        *(rf"{key[0]}(?<!\w.){key[1:]}" for key in KEYS),
+        r"[Aa](?<!\w.)(?i:uthorization:\s{0,9}(?:basic|bearer)\s{1,9})[\w.~+/=-]{8,}",
+        rf"((?:{'|'.join(SETTINGS)})\b\s*[:=]\s*['\"])[^'\"\s]{{12,}}(?=['\"])",
+    )
+)
+"""Matches keys and tokens that begin a word. A search is five times as fast when each pattern begins with a letter, so
+the border of the word is looked at behind the first letter."""
 
 
 def secret_name(path: str) -> bool:
