@@ -27,8 +27,10 @@ from duckflow.state.data import say
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 SHARED = Path("/dev/shm")
-NO_REPOSITORIES = Repositories((), ())
 SHARED_MEMORY = 256 * 1024 * 1024
+MOST_REPOSITORIES = 60
+"""The largest number of repositories in the work folder that are guarded one by one, since the time for a mount grows
+with the number of mounts."""
 
 
 class TooManySecrets(ToolError, OSError):
@@ -54,13 +56,17 @@ class Bubblewrap(Sandbox):
         shows_logins = secrets or network
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
-        git_places = repositories(self.paths.folder) if writes_folder else NO_REPOSITORIES
+        git_places = repositories(self.paths.folder) if writes_folder else Repositories(self.paths.folder)
+        writable = self.paths.writable() if writes else ()
+        if len(git_places.tops()) > MOST_REPOSITORIES:
+            git_places = git_places.among(_named(git_places.tops(), launch))
+            writable = (*git_places.tops(), *(path for path in writable if path != self.paths.folder))
         traces_before = git_places.traces()
         own_objects(self.paths.folder, git_places.git_folders)
         packs = Packs(self.paths.folder, git_places.git_folders)
         if writes_folder:
             self._packs[:] = [packs]
-        mounts = Mounts(self.paths, writes)
+        mounts = Mounts(self.paths, writable)
         try:
             mounts.lay(_shared_memory(launch) if self._sizes else 0)
             if not secrets:
@@ -118,10 +124,10 @@ class Bubblewrap(Sandbox):
 class Mounts:
     """The list of mounts. Outer places come first, so that inner ones lie on top of them."""
 
-    def __init__(self, paths: SandboxPaths, writes: bool) -> None:
+    def __init__(self, paths: SandboxPaths, writable: tuple[Path, ...]) -> None:
         self.fds: list[int] = []
         self._paths = paths
-        self._writable = paths.writable() if writes else ()
+        self._writable = writable
         self._at: dict[Path, tuple[str, ...]] = {}
         self._handles: dict[Path, int] = {}
         self._pinned: set[Path] = set()
@@ -159,7 +165,11 @@ class Mounts:
             covered_path: ("--bind", str(stand_in), str(covered_path))
             for stand_in, covered_path in self._paths.stand_ins
         }
-        self._at |= {path: ("--bind", str(path), str(path)) for path in self._writable}
+        for path in self._writable:
+            if folder in path.parents:
+                self._mount("--bind-fd", path, hold(folder, path))
+            else:
+                self._at[path] = ("--bind", str(path), str(path))
         for path in self._paths.readable:
             if folder not in path.parents:
                 self._at[path] = ("--ro-bind", str(path), str(path))
@@ -263,6 +273,20 @@ class Mounts:
         self.fds.append(handle)
         self._handles[path] = handle
         self._at[path] = (option, str(handle), str(path))
+
+
+def _named(repository_tops: Iterable[Path], launch: Launch) -> tuple[Path, ...]:
+    """Returns the repositories whose names stand in a command, and the one that it starts in."""
+    text = " ".join(launch.argv)
+    named_tops = [top for top in repository_tops if top.name in text or launch.folder.is_relative_to(top)]
+    if len(named_tops) > MOST_REPOSITORIES:
+        raise ToolError(
+            f"Not run: the command names more than {MOST_REPOSITORIES} repositories of the work folder. Run it for a "
+            "few at a time.",
+            "shell.too_many_repositories",
+            count=MOST_REPOSITORIES,
+        )
+    return tuple(named_tops)
 
 
 def _speaks_of_git(launch: Launch) -> bool:

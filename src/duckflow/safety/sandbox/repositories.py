@@ -5,7 +5,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,8 +33,23 @@ class Repositories:
     """The repositories of the work folder and of the folders in it, as they were when this object was made. Links are
     not followed."""
 
-    git_folders: tuple[Path, ...]
-    git_files: tuple[Path, ...]
+    folder: Path
+    git_folders: tuple[Path, ...] = ()
+    git_files: tuple[Path, ...] = ()
+
+    def tops(self) -> tuple[Path, ...]:
+        """Returns the folders directly in the work folder that are repositories."""
+        depth = len(self.folder.parts)
+        paths = (path for path in (*self.git_folders, *self.git_files) if path != self.folder)
+        tops = {self.folder / path.parts[depth]: None for path in paths}
+        return tuple(top for top in tops if top.name != ".git")
+
+    def among(self, tops: Iterable[Path]) -> "Repositories":
+        """Returns these repositories without those that lie in none of the folders."""
+        chosen_tops = set(tops)
+        git_folders = (path for path in self.git_folders if not chosen_tops.isdisjoint(path.parents))
+        git_files = (path for path in self.git_files if path.parent in chosen_tops)
+        return Repositories(self.folder, tuple(git_folders), tuple(git_files))
 
     def guarded(self) -> tuple[Path, ...]:
         """Returns the paths that commands must not change. The hooks and the configuration may not exist yet."""
@@ -75,7 +90,7 @@ def repositories(folder: Path) -> Repositories:
             git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *folders_in(path / "worktrees")]
         elif kind == stat.S_IFREG:
             git_files.append(path)
-    return Repositories(tuple(git_folders), tuple(git_files))
+    return Repositories(folder, tuple(git_folders), tuple(git_files))
 
 
 def _guarded(git_folder: Path) -> Iterator[Path]:
