@@ -331,7 +331,7 @@ def test_headless_untrusted_hooks_stay_off_trust_is_said_once_and_doctor_names_t
     assert "hook for Stop, trusted: touch" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
     write_hooks(shell.work / ".claude/settings.json", hook("Stop", "touch other"))
     done = shell.run("-p", "hello", "-m", shell.script(HELLO))
-    assert "stays off" in done.stderr and not (shell.work / "other").exists()
+    assert "1 hook is off, because you have not agreed" in done.stderr and not (shell.work / "other").exists()
     assert "hook for Stop, off" in shell.run("doctor", "-m", shell.script(HELLO)).stdout
 
 

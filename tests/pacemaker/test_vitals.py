@@ -119,6 +119,7 @@ steps = st.builds(
     result=st.sampled_from(["", "ok", "no match", "Traceback\nBoom"]),
     is_error=st.booleans(),
     kind=st.sampled_from(["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]),
+    language=st.sampled_from(["en", "ja"]),
 )
 Happening = Callable[[Pacemaker], None]
 

@@ -19,7 +19,7 @@ from duckflow.safety.commands.judge import LONGEST, judge_command
 from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.commands.paths import CommandFacts
 from duckflow.safety.ignore_rules import IgnoredPaths
-from duckflow.safety.secrets import mask
+from duckflow.safety.secrets import mask, secret_name
 from duckflow.tools.files.edit_file import replace
 from tests.journeys.story import Story, act, decide, respond
 
@@ -74,6 +74,20 @@ def test_what_a_command_names_is_soon_known(piece: str) -> None:
     named_words(command)
     named_targets(command, Path("/work"))
     assert time.process_time() - start < JUDGING_SECONDS
+
+
+NAMES = ["-1", "-1-", "- ", "(1)", " copy", ".un1", "-old-", "~", "#", ".bak.1", "_-.", "--2--", "1-", "."]
+NAME_SECONDS = 0.1
+
+
+@pytest.mark.parametrize("end", ["", "!", ".py", "-", "(1"])
+@pytest.mark.parametrize("piece", NAMES)
+def test_whether_a_name_tells_a_secret_is_soon_known(piece: str, end: str) -> None:
+    """A name of 38 letters took a second, and one of 60 never ended."""
+    for length in (38, 250, LONGEST):
+        start = time.process_time()
+        secret_name(f"a{of_length(piece, length)}{end}")
+        assert time.process_time() - start < NAME_SECONDS
 
 
 LETTERS = random.Random(29)

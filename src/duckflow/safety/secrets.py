@@ -19,11 +19,13 @@ ENDINGS = (
     ".tfstate", ".secret", "_token", ".token",
 )  # fmt: skip
 HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
-COPY = r"(?:copy|copie|kopie|bak|backup|old|orig|save|sw[a-p]|un|\d[\d-]*)"
+COPY = r"(?:copy|copie|kopie|bak|backup|old|orig|save|sw[a-p]|un)"
 COPIED = re.compile(
-    rf"[~#]+$|(?:[ ._-]+\(?{COPY}\d*\)?|\(\d+\))+[~#]*(?=(?:\.[a-z]\w{{0,9}})?$)|^(?:[.#]*#|{COPY}[ _-]+(?:of )?)"
+    rf"[~#]+$|(?:[ ._-]+\(?(?:{COPY}\d*|\d+(?:-+\d+)*+)\)?|\(\d+\))++[~#-]*(?=(?:\.[a-z]\w{{0,9}})?$)"
+    rf"|^(?:[.#]*#|(?:{COPY}|\d[\d-]*)[ _-]+(?:of )?)"
 )
 """Matches the parts that an editor or a person adds to the name of a copy. A copy of a secret file is a secret too."""
+LONGEST_NAME = 255
 TELLING_WORDS = re.compile("credential|secret|passw|auth|token|account|kubeconfig|firebase|settings")
 WORDS = re.compile(
     r"(?:credentials|secrets)(?:\..*)?|(?:service[-_]?account|client_secret|.*firebase-adminsdk).*\.json"
@@ -87,7 +89,8 @@ def own_secret_name(path: str) -> bool:
 
 
 def _original(name: str) -> str:
-    return COPIED.sub("", name) or name
+    """Returns the name of the file that a copy was made of. What is longer than any file's name stays as it is."""
+    return len(name) <= LONGEST_NAME and COPIED.sub("", name) or name
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"
