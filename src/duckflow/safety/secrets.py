@@ -90,7 +90,7 @@ def own_secret_name(path: str) -> bool:
 
 def _original(name: str) -> str:
     """Returns the name of the file that a copy was made of. What is longer than any file's name stays as it is."""
-    return len(name) <= LONGEST_NAME and COPIED.sub("", name) or name
+    return (len(name) <= LONGEST_NAME and COPIED.sub("", name)) or name
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"
