@@ -179,8 +179,8 @@ def hint(output: str, network: bool, writes: bool) -> str:
     if not writes:
         return "The command was taken for one that only reads, so it ran with everything read-only."
     return (
-        "The sandbox lets commands write only in the work folder and in $TMPDIR, not in .git/hooks and .git/config, and "
-        "in a folder of many repositories only in those that the command names; "
+        "The sandbox lets commands write only in the work folder and in $TMPDIR, not in .git/hooks and .git/config, "
+        "and in a folder of many repositories only in those that the command names; "
         f"it hides secrets{'' if network else ', and without network=true there is no network'}. "
         "Do not try to get around it: use another way, or ask the user."
     )
