@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.i18n.words import Words
 from duckflow.llm.scripted import Line
+from duckflow.server.mcp_turn import McpTurn
 from duckflow.state.question import Answer
 from duckflow.store.paths import Paths
 from tests.journeys.drawn import png
@@ -65,6 +67,36 @@ async def test_they_are_no_yes_to_a_plan(tmp_path: Path, home: Path, source: str
     await story.tell("yes")
     plan = story.chat.state.plan
     assert plan and plan.status != "draft", "the user's own yes counts"
+    await story.close()
+
+
+@pytest.mark.parametrize("answer", ["", "no", "yes"])
+@pytest.mark.parametrize("text", [*YES, "yes, in the background", "yes, don't ask again"])
+async def test_the_yes_of_a_calling_program_is_confirmed_by_its_user_or_none(
+    tmp_path: Path, text: str, answer: str
+) -> None:
+    """Its user sees a form where the program has forms; a wider permission in its words never counts."""
+
+    async def fill_in(_: dict[str, object]) -> dict[str, object]:
+        return {"action": "accept", "content": {"answer": answer}}
+
+    story = Story(tmp_path, [decide(PLAN, step="PLANNING"), OK, OK, OK, OK, OK], mode="ask", by_client=True)
+    story.answer = lambda question: None
+    for message in ("make a plan", text):
+        turn = McpTurn(story.chat, Words("en"), fill_in if answer else None, lambda _: None)
+        await turn.run(message)
+    plan = story.chat.state.plan
+    assert plan and (plan.status == "draft") == (answer != "yes") and not story.chat.state.allowed
+    await story.close()
+
+
+@pytest.mark.parametrize("text", ["undo that", "undo", "元に戻して", "take that back please"])
+async def test_a_calling_program_takes_nothing_back(tmp_path: Path, text: str) -> None:
+    written = decide(act("file_ops.write_file", path="a.txt", content="1"), respond("written"))
+    story = Story(tmp_path, [written, OK, OK, OK], mode="auto-edit", by_client=True)
+    for message in ("write a.txt", text):
+        await McpTurn(story.chat, Words("en"), None, lambda _: None).run(message)
+    assert (story.folder / "a.txt").exists()
     await story.close()
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from duckflow import __version__
 from duckflow.errors import DuckflowError
-from duckflow.events.ports import Conversation
+from duckflow.events.ports import InnerConversation
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.rpc import BAD_PARAMS, METHOD_NOT_FOUND, Message, Peer, RpcError
@@ -43,7 +43,7 @@ class Wish(NamedTuple):
 class OpenConversation(NamedTuple):
     """A conversation, and the function that closes it and everything that was started for it."""
 
-    conversation: Conversation
+    conversation: InnerConversation
     close: Callable[[], Awaitable[None]]
 
 
@@ -139,7 +139,7 @@ class McpServer:
             return {"content": [{"type": "text", "text": plain(self._words.error(problem))}], "isError": True}
         return await McpTurn(conversation, self._words, self._elicit(), self._progress(params)).run(prompt)
 
-    def _conversation(self, wish: Wish) -> Conversation:
+    def _conversation(self, wish: Wish) -> InnerConversation:
         if known_conversation := self._conversations.get(wish.session):
             return known_conversation.conversation
         open_conversation = self._open(wish)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 from duckflow.errors import OUTCOMES, Outcome, ended_well
-from duckflow.events.ports import Conversation
+from duckflow.events.ports import InnerConversation
 from duckflow.events.types import Event
 from duckflow.i18n.plain import one_line, plain, readable
 from duckflow.i18n.words import Words
@@ -112,7 +112,7 @@ class McpTurn:
     no forms."""
 
     def __init__(
-        self, conversation: Conversation, words: Words, elicit: Elicit | None, progress: Callable[[str], None]
+        self, conversation: InnerConversation, words: Words, elicit: Elicit | None, progress: Callable[[str], None]
     ) -> None:
         self._conversation = conversation
         self._words = words
@@ -133,7 +133,8 @@ class McpTurn:
         """Runs the turn and returns the result of the tool call. If the task is cancelled, the turn is interrupted."""
         unhear = self._conversation.hear(self._hear)
         try:
-            outcome = await self._conversation.say(prompt)
+            # The caller is a program: nothing in its message is the user's own word.
+            outcome = await self._conversation.say(prompt, wish="")
             await self._conversation.work.jobs_over()
         except asyncio.CancelledError:
             self._conversation.interrupt()

@@ -96,7 +96,7 @@ class PlanApproval:
         answer = read_whole(newest.text, state.language)
         confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
-            confirmation = await self._confirmed(plan, in_background=background or answer.background)
+            confirmation = await self.confirm_start(plan, in_background=background or answer.background)
         if confirmation.choice != "yes":
             why = note(state.language, "approve_no_yes")
             why += "\n" + note(state.language, "user_says", text=confirmation.text) if confirmation.text else ""
@@ -121,7 +121,7 @@ class PlanApproval:
         self._phases.plan_refused()
         return say("plan.dropped", name=plan.name)
 
-    async def _confirmed(self, plan: Plan, *, in_background: bool) -> Answer:
+    async def confirm_start(self, plan: Plan, *, in_background: bool) -> Answer:
         no_choice = Choice(key="no", label=say("plan.start_no"), takes_text=True)
         yes_label = say("plan.start_background") if in_background else say("plan.start_yes")
         choices = (Choice(key="yes", label=yes_label), no_choice)
@@ -162,7 +162,7 @@ class PlanAnswer(Policy):
         if turn.wish != turn.request:
             # A file, a program or a server may have written the rest of it, and the yes must be the user's own.
             self._approval.overhear()
-            return turn.note("plan_waits", plan=plan.name)
+            return await self._of_others(turn.request, language, plan) or turn.note("plan_waits", plan=plan.name)
         whole_answer, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
         if whole_answer.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
@@ -176,6 +176,15 @@ class PlanAnswer(Policy):
             self._approval.drop(plan)
             return turn.note("plan_kept", plan=plan.approved.name)
         return turn.note("plan_waits", plan=plan.name)
+
+    async def _of_others(self, text: str, language: str, plan: Plan) -> str | Ending | None:
+        """Asks the user to confirm a yes that came from somebody else. A wider permission in it does not count."""
+        answer, in_background = read_answer(text, language=language), read_whole(text, language).background
+        if answer is None or answer.choice != "yes":
+            return None
+        if (await self._approval.confirm_start(plan, in_background=in_background)).choice != "yes":
+            return None
+        return await self._approval.approve(plan, PLAIN_YES._replace(background=in_background))
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
