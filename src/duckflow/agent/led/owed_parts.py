@@ -64,7 +64,7 @@ class OwedParts(Policy):
         self._failures = self._looks = self._idle = 0
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
-        self._begin(parts(turn.wish or turn.request, turn.state.language))
+        self._begin(parts(turn.wish, turn.state.language))
         if not self._asked_for.whole or turn.state.plan is not None:
             return None
         if ending := await self._do_next(turn):

@@ -46,7 +46,7 @@ class ReadNamedFiles(Policy):
         first = not turn.loops and turn.state.plan is None
         if not first or not self._read or errand(turn.request, turn.state.language).writes:
             return None
-        if any(part.kind in ("look", "deed") for part in parts(turn.wish or turn.request, turn.state.language).owed):
+        if any(part.kind in ("look", "deed") for part in parts(turn.wish, turn.state.language).owed):
             return None
         return Guidance(turn.note("files_given", files=", ".join(self._read)))
 

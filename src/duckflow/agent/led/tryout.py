@@ -79,7 +79,7 @@ class TryOut(Policy):
         self._trial = trial
 
     async def after(self, turn: TurnSoFar) -> None:
-        loop, owed_parts = turn.last, parts(turn.wish or turn.request, turn.state.language).owed
+        loop, owed_parts = turn.last, parts(turn.wish, turn.state.language).owed
         write_actions = [action for action in loop.decision.actions if action.operation == WRITE_FILE]
         if len(write_actions) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
