@@ -349,3 +349,27 @@ async def test_an_installation_shows_its_libraries_and_not_its_secrets(
     command = f"python3 -c \"[print(open('{top}/' + n).read()) for n in ('lib/part.txt', '.env')]\""
     result = await run(tmp_path, command, "bubblewrap", monkeypatch)
     assert "a part of it" in result and DIARY not in result
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("on_path", ["bin", "shims"])
+@pytest.mark.parametrize("home", [".pyenv", "tools/asdf", "rbenv"])
+async def test_the_shims_of_a_cloned_version_manager_start_what_they_stand_for(
+    tmp_path: Path, on_path: str, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "managers" / home
+    for name in ("bin", "shims", "libexec", "versions/3.9/bin", ".git"):
+        (top / name).mkdir(parents=True)
+    (top / "version").write_text("3.9")
+    (top / "secrets.txt").write_text(DIARY)
+    programs = {
+        "shims/quack": f'exec {top}/libexec/start "$(cat {top}/version)" "$@"',
+        "libexec/start": f'exec {top}/versions/$1/bin/quack "$2"',
+        "versions/3.9/bin/quack": 'echo "a duck of 3.9"; cat "$1"',
+    }
+    for name, line in programs.items():
+        (top / name).write_text(f"#!/bin/sh\n{line}\n")
+        (top / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{top / on_path}{os.pathsep}{os.environ['PATH']}")
+    result = await run(tmp_path, f"{top}/shims/quack {top}/secrets.txt", "bubblewrap", monkeypatch)
+    assert "a duck of 3.9" in result and DIARY not in result

@@ -94,6 +94,8 @@ INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links into an installation, which has their libraries beside its `bin`."""
 LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 """Names of folders with libraries. An installation has at least one of them beside its `bin`."""
+VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
+"""Parts of tools such as pyenv and asdf, which are often clones of their repositories. Their shims need the others."""
 GIT_PARTS = (
     *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
     *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
@@ -300,7 +302,7 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
                 program_folder = program_folder.parent
             is_brought = Path(program).is_relative_to(folder) and not program_folder.is_relative_to(folder)
             if not is_brought or any(os.access(program_folder / "bin" / name, os.X_OK) for name in INTERPRETERS):
-                program_folders[str(program_folder)] = None
+                program_folders |= dict.fromkeys([str(program_folder), *_version_tool(program_folder)])
     return tuple(program_folders)
 
 
@@ -310,6 +312,15 @@ def _is_installed(program_folder: Path) -> bool:
     top = program_folder.parent
     is_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
     return is_prefix and any((top / name).is_dir() for name in LIBRARIES)
+
+
+def _version_tool(program_folder: Path) -> list[str]:
+    """Returns the parts of the version manager that this folder belongs to. A repository without `shims` is somebody's
+    project, of which nothing is shown beside its programs."""
+    top = program_folder.parent
+    if program_folder.name not in ("bin", "shims") or not all((top / name).exists() for name in (".git", "shims")):
+        return []
+    return [str(top / name) for name in VERSION_TOOL if (top / name).exists()]
 
 
 def outermost(paths: Iterable[str]) -> tuple[Path, ...]:
