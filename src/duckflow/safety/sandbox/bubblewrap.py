@@ -75,6 +75,7 @@ class Bubblewrap(Sandbox):
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
                 mounts.guard(shared_packages(self.paths.folder) if writes_folder else ())
+            mounts.close_replaced()
             info_read, info_write = os.pipe()
             os.set_blocking(info_read, False)
             mounts.fds += [info_write, rules := self._rules(network)]
@@ -220,6 +221,14 @@ class Mounts:
             except OSError:
                 if path.parent in self._at and not path.exists() and not path.is_symlink():
                     self._hide(path, folder=path.name == "hooks")
+
+    def close_replaced(self) -> None:
+        """Closes the handles of mounts that other mounts have replaced. Bubblewrap closes only the handles that it is
+        told of; the command would get every other one, and could go through it to all files of the machine."""
+        used_handles = {words[1] for words in self._at.values()}
+        replaced_handles = [handle for handle in self.fds if str(handle) not in used_handles]
+        self.fds = [handle for handle in self.fds if str(handle) in used_handles]
+        close_all(replaced_handles)
 
     def arguments(self) -> list[str]:
         mounted_paths = sorted(self._at, key=str)
