@@ -32,7 +32,10 @@ PLACES = {
     "one in a folder among them": (".git/hooks/deep/secrets/a", "A=1", ""),
     "a key among those of a submodule": (".git/modules/sub/hooks/a.pem", "A=1", ""),
     "made by a command": ("", "", INNER.format("new/.git") + "touch new/.git/hooks/a.pem"),
-    "a folder made by a command": ("", "", INNER.format("new/.git") + "cd new/.git/hooks; mkdir secrets; touch secrets/a"),
+    "a folder made by a command": (
+        *("", ""),
+        INNER.format("new/.git") + "cd new/.git/hooks; mkdir secrets; touch secrets/a",
+    ),
     "in a new submodule": (
         *("", ""),
         INNER.format("new/.git") + INNER.format("new/.git/modules/m") + "touch new/.git/modules/m/hooks/a.pem",

@@ -178,12 +178,18 @@ async def test_without_a_collector_nothing_waits(
 ) -> None:
     server.close()
     monkeypatch.setenv(ENDPOINT, server.url)
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3")
+    threads_before = set(threading.enumerate())
     story = Story(tmp_path, SCRIPT[-1:])
     end = traced(story.chat, story.session.emit)
     assert await story.tell("hello") == "done"
     began = time.monotonic()
     end()
     assert time.monotonic() - began < LEAVE_SECONDS + 1
+    # The exporter tries again until its time is up. Later tests must not see its requests.
+    for thread in (thread for thread in set(threading.enumerate()) - threads_before if thread.daemon):
+        thread.join(20)
+        assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("off", [{"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}, {ENDPOINT: ""}])
