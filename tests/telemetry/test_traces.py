@@ -73,9 +73,10 @@ def server() -> Iterator[TraceServer]:
 
 
 async def told(top: Path, patch: pytest.MonkeyPatch, environ: dict[str, str], script: Sequence[Line] = SCRIPT) -> None:
+    story = Story(top, script, mode="ask")
+    # Only now, so that the conversation has no tracer of its own: nothing would end that.
     for name, value in environ.items():
         patch.setenv(name, value)
-    story = Story(top, script, mode="ask")
     story.answers = [Answer(choice="yes"), Answer(choice="stop")]
     end = traced(story.chat, story.session.emit)
     await story.tell("write a.txt and look around")
@@ -131,9 +132,9 @@ async def test_a_turn_with_a_gate_and_a_duck_call(
 async def test_an_agent_is_inside_its_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
 ) -> None:
-    monkeypatch.setenv(ENDPOINT, server.url)
     main = [calls(hand("look")), decide(respond("finished"))]
     story, _ = on_stage(tmp_path, main, {"explore-1": [calls(act("file_ops.list_files")), decide(respond("It."))]})
+    monkeypatch.setenv(ENDPOINT, server.url)
     end = traced(story.chat, story.session.emit)
     assert await story.tell("look around") == "done"
     end()
@@ -177,10 +178,10 @@ async def test_without_a_collector_nothing_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: TraceServer
 ) -> None:
     server.close()
+    story = Story(tmp_path, SCRIPT[-1:])
     monkeypatch.setenv(ENDPOINT, server.url)
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3")
     threads_before = set(threading.enumerate())
-    story = Story(tmp_path, SCRIPT[-1:])
     end = traced(story.chat, story.session.emit)
     assert await story.tell("hello") == "done"
     began = time.monotonic()
