@@ -192,7 +192,7 @@ async def test_one_is_stopped_and_another_told_something_and_the_turn_goes_on(tm
     agents = {
         "explore-1": [
             calls(reading("a.py")),
-            replace(called(calls(reading("a.py", 1, 1))), delay=0.2),
+            replace(called(calls(reading("a.py", 1, 1))), delay=2.0),
             decide(respond("Tests.")),
         ],
         "work-2": [calls(written("b.py")), slow],

@@ -23,10 +23,11 @@ async def test_a_yes_is_for_the_question_that_is_shown_and_the_other_waits(tmp_p
     assert shown.gate and other.gate
     (mine,) = [name for name in ("price.py", "name.py") if name in shown.gate.diff]
     (theirs,) = {"price.py", "name.py"} - {mine}
-    chat.take("yes", time.monotonic() + 1)
+    begun = time.monotonic()
+    chat.take("yes", begun + 1)
     await until(story, (story.folder / mine).exists)
     assert not (story.folder / theirs).exists()
-    chat.take("yes", time.monotonic())
+    chat.take("yes", begun)
     assert keys.text == "yes" and story.chat.questions == (other,), "the second one has just come into sight"
     chat.take("yes", time.monotonic() + 1)
     assert await turn == "done" and (story.folder / theirs).exists()
