@@ -4,6 +4,7 @@ import asyncio
 import gc
 import random
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -142,6 +143,17 @@ class LoopWatch:
             self.waited = max(self.waited, time.perf_counter() - clock)
 
 
+async def assert_the_loop_goes_on(watched: Callable[[Path], Awaitable[LoopWatch]], top: Path, busy: float = 1) -> None:
+    """A slow rule is slow each time; a machine that stands still for a moment is not."""
+    watches: list[LoopWatch] = []
+    for number in range(3):
+        (folder := top / str(number)).mkdir()
+        watches.append(await watched(folder))
+        if watches[-1].busy < busy * LOOP_SECONDS and watches[-1].waited < WAITING_SECONDS * busy:
+            return
+    pytest.fail(f"busy and waited: {[(watch.busy, watch.waited) for watch in watches]}")
+
+
 HEAVY = [
     "perl -e '" + "qx(" * 19_000 + "'",
     "ruby -e '" + "%x{" * 19_000 + "'",
@@ -159,13 +171,17 @@ async def test_the_loop_goes_on_while_a_command_is_judged(tmp_path: Path, comman
     quick = decide(act("shell.run", command="echo ready"), next_step="continue")
     heavy = decide(act("shell.run", command=command), next_step="continue")
     done = decide(respond("done"), step="PLANNING")
-    story = Story(tmp_path, [quick, done, heavy, done], mode="plan")
-    await story.tell("begin")
-    async with LoopWatch() as watch:
-        await story.tell("go on")
-    await story.close()
-    assert watch.busy < LOOP_SECONDS
-    assert watch.waited < WAITING_SECONDS
+
+    async def watched(folder: Path) -> LoopWatch:
+        judge_command.cache_clear()
+        story = Story(folder, [quick, done, heavy, done], mode="plan")
+        await story.tell("begin")
+        async with LoopWatch() as watch:
+            await story.tell("go on")
+        await story.close()
+        return watch
+
+    await assert_the_loop_goes_on(watched, tmp_path)
 
 
 SAME = {"operation": "file_ops.read_file", "args": {"path": "a.txt"}, "reasoning": "why"}
@@ -189,13 +205,16 @@ async def test_more_calls_than_anybody_can_follow_are_not_made(tmp_path: Path, c
 @pytest.mark.parametrize("unit", ['"x" y: ', "((", '"a":</b>', '{k "', "[{'", "a:b,c "])
 async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, unit: str) -> None:
     done = decide(respond("done"), step="PLANNING")
-    story = Story(tmp_path, [done, '{"actions": [' + of_length(unit, 6_000), done])
-    await story.tell("begin")
-    async with LoopWatch() as watch:
-        await story.tell("go on")
-    await story.close()
-    assert watch.busy < LOOP_SECONDS
-    assert watch.waited < WAITING_SECONDS
+
+    async def watched(folder: Path) -> LoopWatch:
+        story = Story(folder, [done, '{"actions": [' + of_length(unit, 6_000), done])
+        await story.tell("begin")
+        async with LoopWatch() as watch:
+            await story.tell("go on")
+        await story.close()
+        return watch
+
+    await assert_the_loop_goes_on(watched, tmp_path)
 
 
 @pytest.mark.one_in(2)
@@ -203,13 +222,17 @@ async def test_the_loop_goes_on_while_a_broken_reply_is_read(tmp_path: Path, uni
 async def test_one_long_line_of_output_is_soon_read(tmp_path: Path, piece: str) -> None:
     """The excerpt of it is one line of some 20,000 characters, and many rules read it."""
     printing = f"printf '{piece}%.0s' $(seq 200000)"
-    story = Story(tmp_path, [decide(act("shell.run", command=printing), respond("done"))], mode="full-auto")
-    async with LoopWatch() as watch:
-        await story.tell("go")
-    finished = [event.result for event in story.events if isinstance(event, ActionFinished)]
-    assert "characters left out" in finished[0].for_model
-    assert watch.busy < 3 * LOOP_SECONDS
-    await story.close()
+
+    async def watched(folder: Path) -> LoopWatch:
+        story = Story(folder, [decide(act("shell.run", command=printing), respond("done"))], mode="full-auto")
+        async with LoopWatch() as watch:
+            await story.tell("go")
+        finished = [event.result for event in story.events if isinstance(event, ActionFinished)]
+        assert "characters left out" in finished[0].for_model
+        await story.close()
+        return watch
+
+    await assert_the_loop_goes_on(watched, tmp_path, busy=3)
 
 
 PARTS = (
