@@ -228,7 +228,7 @@ async def test_a_quoted_line_is_the_files_own_whole_line(tmp_path: Path, native:
     (story.folder / "a_core.py").write_text("import os\nlimit = 1\nend = 2\n")
     (story.folder / "b_gone.py").write_text("import os\nlimit = 3\nend = 2\n")
     await story.tell("look")
-    (story.folder / "a_core.py").write_text("import os\nlimit = 10\nend = 2\n" + "x" * 9000)
+    (story.folder / "a_core.py").write_text("import os\nlimit = 10\nend = 2\n" + "x" * 90000)
     (story.folder / "b_gone.py").unlink()
     request = await story.carried_out("make a plan")
     quoted = request[request.index("file_ops.grep limit") :]
@@ -242,3 +242,57 @@ async def test_what_is_not_about_the_plans_files_or_finds_no_room_is_left_out(tm
     long = decide(act("shell.run", command="echo big.py; seq 1 9000"), next_step="continue")
     request = await seen_parts(tmp_path, native, other, long).carried_out("look", "make a plan")
     assert "weather: fine" not in request and "8999" not in request
+
+
+def planned(name: str, description: str, *after: int, success: str = "") -> dict[str, Any]:
+    return {"name": name, "description": description, "success": success, "depends_on": list(after)}
+
+
+async def test_what_belongs_to_another_step_stays_out_of_a_step(tmp_path: Path) -> None:
+    """The four steps' files are all read before the plan. A step gets its own, and what the steps before it wrote; one
+    that only writes documents gets no code but what is new."""
+    check = "python check.py test_parts.py"
+    steps = [
+        planned("Code", "big.py: add extra", success=f"`{check}` ends with 0"),
+        planned("Tests", "test_parts.py: a test for extra", 1, success=f"`{check}` ends with 0"),
+        planned("Usage", "README.md: names extra", 1, success="README.md names extra"),
+        planned("Change log", "CHANGELOG: an entry", 2, 3, success="CHANGELOG names extra"),
+    ]
+    edits = {
+        "Code": ("big.py", LINES[499] + "\n", "extra = 1\n" + LINES[499] + "\n"),
+        "Tests": ("test_parts.py", "# end of tests\n", "def test_extra() -> None: ...\n# end of tests\n"),
+        "Usage": ("README.md", "usage\n", "usage: extra\n"),
+        "Change log": ("CHANGELOG", "old entry\n", "extra\nold entry\n"),
+    }
+    carried_out = [
+        of_step(
+            name,
+            act("file_ops.edit_file", path=path, edits=[{"old": old, "new": new}]),
+            act("shell.run", command=check),
+        )
+        for name, (path, old, new) in edits.items()
+    ]
+    looks = [read("big.py", start_line=480, end_line=520), read("test_parts.py"), read("README.md"), read("CHANGELOG")]
+    looks.append(decide(act("file_ops.grep", pattern="part_49|read_all", context=0), next_step="continue"))
+    plan = when("Make a plan for this goal", json.dumps({"name": "Work", "steps": steps, "risks": []}))
+    replies = [*looks, PROPOSE, plan, RUN_ALL, *carried_out, when("A background job has ended", report())]
+    story = Story(tmp_path, replies, native=True)
+    (story.folder / "big.py").write_text("\n".join(LINES) + "\n")
+    (story.folder / "test_parts.py").write_text("# read_all\n# more tests\n# end of tests\n")
+    (story.folder / "README.md").write_text("read_all\nusage\n")
+    (story.folder / "CHANGELOG").write_text("old entry\nread_all\n")
+    (story.folder / "check.py").write_text("")
+    for wish in ("make a plan", "yes"):
+        await story.tell(wish)
+    await job_ended(story)
+    requests = [story.prompt(number) for number in range(len(story.model.requests))]
+    first = {name: next(text for text in requests if f"Your step: {name}" in text) for name in edits}
+    assert LINES[481] in first["Code"] and f"49:{LINES[48]}" in first["Code"], "its own file, and what was searched"
+    assert "end of tests" not in first["Code"] and "old entry" not in first["Code"] and "usage\n" not in first["Code"]
+    assert "end of tests" in first["Tests"] and LINES[481] in first["Tests"], "it builds on what the code is"
+    assert "old entry" not in first["Tests"] and "1:# read_all" not in first["Tests"], "no line stands there twice"
+    assert "usage\n" in first["Usage"] and "extra = 1" in first["Usage"]
+    assert "end of tests" not in first["Usage"] and LINES[481] not in first["Usage"]
+    assert "old entry" in first["Change log"] and "def test_extra" in first["Change log"]
+    assert "end of tests" not in first["Change log"].replace("def test_extra() -> None: ...\n# end of tests", "")
+    assert LINES[481] not in first["Change log"]

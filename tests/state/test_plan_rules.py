@@ -25,7 +25,7 @@ from duckflow.state.plan import (
     without,
 )
 from duckflow.tools.plan.criterion import named_in
-from duckflow.tools.plan.step_context import files_of
+from duckflow.tools.plan.step_files import files_of
 
 
 def step(name: str, *needs: str, files: tuple[str, ...] = (), status: Any = "pending") -> Step:

@@ -110,7 +110,7 @@ class Permission(FrozenData):
 
 def plan_rules(plan: Plan) -> list[Permission]:
     """Returns the rule for edits of the files that a plan names. A name without a folder may be in any folder."""
-    from duckflow.tools.plan.step_context import FILE_NAME
+    from duckflow.tools.plan.step_files import FILE_NAME
 
     names = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
     patterns = [escaped(name) if "/" in name else f"**/{escaped(name)}" for name in names if not name.startswith("/")]

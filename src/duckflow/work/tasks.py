@@ -29,7 +29,8 @@ from duckflow.state.question import Choice, Question
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.folder import made_by
 from duckflow.tools.plan.steering import tell_step
-from duckflow.tools.plan.step_context import files_of, left_behind
+from duckflow.tools.plan.step_context import left_behind
+from duckflow.tools.plan.step_files import files_of
 from duckflow.tools.shell.causes import telling_part
 from duckflow.work.file_locks import FileLocks
 

@@ -199,7 +199,7 @@ class Drafter:
         from duckflow.tools.plan.step_context import results
 
         room = self._room - sum(len(piece.text) for piece in files)
-        seen_results = results(self.state, plan, step, self.folder, room)
+        seen_results = results(self.state, plan, step, self.folder, room, files)
         return [material.quoted(self.state.language) for material in (*files, *seen_results)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:

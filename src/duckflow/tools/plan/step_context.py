@@ -3,7 +3,8 @@ steps are done already."""
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -15,8 +16,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.data import shorten, tables, text_of
 from duckflow.state.message import AT_GATE, Message
 from duckflow.state.plan import Plan, Step
-from duckflow.tools.plan.criterion import FILE
 from duckflow.tools.plan.folder import WorkFolder, made_by
+from duckflow.tools.plan.step_files import FILE_NAME, StepFiles, files_of, names_path
 
 LONGEST_RESULT = 6000
 CUT = 300
@@ -34,10 +35,17 @@ class SeenResult(NamedTuple):
         return quoted(language, self.call, self.text)
 
 
-def results(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int) -> list[SeenResult]:
+def results(
+    state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int, files: "Sequence[FilePiece]"
+) -> list[SeenResult]:
     """Returns results about the step's files first, then about the plan's files; of each call only the latest. The
     output of a command is valid while no file has changed since. A line of a search result is valid while the file
-    still has that line."""
+    still has that line. Lines that the quoted `files` hold, and lines that concern other steps, are left out."""
+    step_files, quoted_lines = StepFiles(plan, step, (piece.path for piece in files)), _lines_in(files)
+
+    def is_wanted(path: str, number: int) -> bool:
+        return number not in quoted_lines.get(path, range(0)) and step_files.share(path) == "all"
+
     own_files = set(files_of(plan, step))
     named_files = own_files.union(*(files_of(plan, other) for other in plan.steps), FILE_NAME.findall(plan.goal))
     results_by_call = dict[str, tuple[int, SeenResult]]()
@@ -52,8 +60,9 @@ def results(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room:
             2,
         )
         if call not in results_by_call and rank < 2:
-            text = message.text if action.operation == RUN_COMMAND else "\n".join(_still_there(message.text, folder))
-            is_stale = action.operation == RUN_COMMAND and folder.changed_since(message.at)
+            is_output = action.operation == RUN_COMMAND
+            text = message.text if is_output else "\n".join(_still_there(message.text, folder, is_wanted))
+            is_stale = is_output and folder.changed_since(message.at)
             results_by_call[call] = rank, SeenResult(call, "" if is_stale else mask(text).text.strip())
     chosen_results: list[SeenResult] = []
     for _, result in sorted(results_by_call.values(), key=lambda pair: pair[0]):
@@ -77,18 +86,29 @@ def _is_about(names: set[str], text: str) -> bool:
     return any(name.rpartition("/")[2] in text for name in names)
 
 
-def _still_there(text: str, folder: WorkFolder) -> Iterator[str]:
-    """Yields the lines of a search result, below the names of their files, without lines that have changed. In the
-    text, a file's name stands at the beginning and after each empty line. A file that is gone is left out."""
-    heading, lines, is_heading = "", list[str](), True
+def _lines_in(files: "Sequence[FilePiece]") -> dict[str, Container[int]]:
+    """Returns the numbers of the lines that the pieces hold, by file."""
+    numbers_by_path = dict[str, Container[int]]()
+    for path in {piece.path for piece in files}:
+        pieces_of_file = [piece for piece in files if piece.path == path]
+        numbers = {number for piece in pieces_of_file for number in range(piece.first, piece.last + 1)}
+        numbers_by_path[path] = numbers if all(piece.first for piece in pieces_of_file) else range(sys.maxsize)
+    return numbers_by_path
+
+
+def _still_there(text: str, folder: WorkFolder, is_wanted: Callable[[str, int], bool]) -> Iterator[str]:
+    """Yields the wanted lines of a search result, below the names of their files, without lines that have changed. In
+    the text, a file's name stands at the beginning and after each empty line. A file that is gone is left out."""
+    heading, path, lines, is_heading = "", "", list[str](), True
     for line in text.split("\n"):
         number_match = None if is_heading else NUMBERED.fullmatch(line)
         if is_heading:
-            heading, lines = line, folder.text(line).replace("\r\n", "\n").split("\n")
+            heading, path, lines = line, line, folder.text(line).replace("\r\n", "\n").split("\n")
         elif (
             number_match
             and 0 < int(number_match[1]) <= len(lines)
             and _same(number_match[2], lines[int(number_match[1]) - 1])
+            and is_wanted(path, int(number_match[1]))
         ):
             yield from filter(None, (heading, line))
             heading = ""
@@ -104,9 +124,7 @@ def _same(quoted: str, line: str) -> bool:
 
 MENTION = "@"
 NEAR = 400
-LEAST_STEM = 4
-"""The fewest letters that a file's name without its ending must have to be recognized in a text. A shorter name may be
-an ordinary word."""
+SMALL_GAP = 2
 LEAST_RUN = 5
 """The smallest number of neighbouring lines that are recognized after they have moved. Fewer lines may be the same by
 chance."""
@@ -132,24 +150,27 @@ def pieces(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: 
     """Returns the step's own files, whole where there is room. Then follow the other files that the conversation has
     read for the plan, first those that the step names."""
     texts = _Texts(folder)
+    written_lines, read_lines = _lines_written(plan, texts), _lines_read(state, plan, texts)
+    step_files = StepFiles(plan, step, [*written_lines, *read_lines])
     chosen_pieces: list[FilePiece] = []
     for path in files_of(plan, step):
-        text = texts.text(path)
+        text = texts.text(path) if step_files.share(path) == "all" else ""
         text = mask(text).text if len(text) <= room else ""
         if text.strip():
             room -= len(text)
             chosen_pieces.append(FilePiece(path, text))
-    written_lines, read_lines = _lines_written(plan, texts), _lines_read(state, plan, texts)
+    lines_by_path = {path: numbers for path, numbers in read_lines.items() if step_files.share(path) == "all"}
     for path, numbers in written_lines.items():
-        read_lines.setdefault(path, set()).update(numbers)
+        if step_files.share(path) != "none":
+            lines_by_path.setdefault(path, set()).update(numbers)
     paths = sorted(
-        read_lines.keys() - {piece.path for piece in chosen_pieces},
-        key=lambda path: _rank(path, plan, step, read_lines),
+        lines_by_path.keys() - {piece.path for piece in chosen_pieces},
+        key=lambda path: _rank(path, plan, step, lines_by_path),
     )
     # A step builds on the lines that were written before it, which are few compared with the lines that were read.
     for path in sorted(paths, key=lambda path: path not in written_lines):
         lines = texts.lines(path)
-        for run in _runs(read_lines[path]):
+        for run in _runs(lines_by_path[path]):
             piece = _cut(path, lines, run, room)
             if piece:
                 room -= len(piece.text)
@@ -192,7 +213,7 @@ def _lines_read(state: AgentState, plan: Plan, texts: _Texts) -> dict[str, set[i
     numbers_by_path: dict[str, set[int]] = {}
     for message in reversed(state.messages):
         path, start = _asked_for(message, calls.get(message.answers))
-        if not path or not (message.turn in turns or _names(plan_text, path)):
+        if not path or not (message.turn in turns or names_path(plan_text, path)):
             continue
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
         # The first line names the file. The last one may say that the rest is not shown.
@@ -246,19 +267,11 @@ def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, i
 def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
     """Ranks the files that the step names first, then the files of the plan, then all other files in the order they
     were read."""
-    named_by_step = _names(step.text, path)
+    named_by_step = names_path(step.text, path)
     named_by_plan = named_by_step or any(
-        _names(text, path) for text in (plan.goal, *(plan_step.text for plan_step in plan.steps))
+        names_path(text, path) for text in (plan.goal, *(plan_step.text for plan_step in plan.steps))
     )
     return 2 - named_by_step - named_by_plan, list(read).index(path)
-
-
-def _names(text: str, path: str) -> bool:
-    """Says whether a text names a file, with or without its ending: "the parser" may be `src/parser.py`."""
-    name = posixpath.basename(path)
-    stem = posixpath.splitext(name)[0]
-    words = [name, *([stem] if len(stem) >= LEAST_STEM else [])]
-    return any(re.search(rf"(?ai)(?<![\w-]){re.escape(word)}(?![\w-])", text) for word in words)
 
 
 def _turns_of(plan: Plan, state: AgentState) -> set[int]:
@@ -268,10 +281,10 @@ def _turns_of(plan: Plan, state: AgentState) -> set[int]:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:
-    """Yields consecutive numbers as ranges."""
+    """Yields the numbers as ranges. A gap that is shorter than the heading of another piece would be is filled."""
     begin = end = -1
     for number in sorted(numbers):
-        if number != end:
+        if begin < 0 or number > end + SMALL_GAP:
             if end > begin:
                 yield range(begin, end)
             begin = number
@@ -302,8 +315,6 @@ FOUND_TOLD = 400
 ANSWERS_TOLD = 3
 WISHES_TOLD = 60
 LEAST_WISH = 80
-FILE_NAME = re.compile(rf"[\w.-]*/[\w./-]*\w\.\w{{1,8}}|{FILE}")
-"""The name of a file: a name with a dot counts if it has a folder or a usual extension; `package.module` does not."""
 
 
 def left_behind(plan: Plan, step: Step) -> str:
@@ -325,15 +336,6 @@ def failures(step: Step, language: str) -> list[str]:
     """Quotes the results of the tasks that failed."""
     failed_tasks = [task for task in step.tasks if task.status == "failed"]
     return [quoted(language, note(language, "failed_task", task=task.line), task.result or "") for task in failed_tasks]
-
-
-def files_of(plan: Plan, step: Step) -> list[str]:
-    """Returns the files that the step has made, the files it names, and those made by the steps that it depends on, and
-    by those that these depend on. It goes no further back, so that a late step is told no more than an early one."""
-    named_files, needed_ids = FILE_NAME.findall(step.text), set(step.depends_on)
-    needed_ids.update(*(other.depends_on for other in plan.steps if other.step_id in needed_ids))
-    earlier_files = [path for other in plan.steps if other.step_id in needed_ids for path in made_by(other)]
-    return list(dict.fromkeys([*made_by(step), *named_files, *earlier_files]))
 
 
 def wishes(state: AgentState, plan: Plan, room: int) -> str:
