@@ -366,3 +366,28 @@ async def test_words_alone_put_no_failed_task_right(tmp_path: Path) -> None:
     assert plan and (ended.status, plan.steps[0].status) == ("failed", "failed")
     assert "ls nowhere" in "".join(ended.report.causes if ended.report else ())
     assert not (story.folder / "b.py").exists()
+
+
+async def test_a_check_that_two_steps_share_is_mended_by_the_one_at_work(tmp_path: Path) -> None:
+    """A new test that fails opens the step before it again. Nobody is sent to that step meanwhile: it closes by itself
+    when the step that broke the check has mended it."""
+    check = "python check.py"
+    look = "import pathlib\nassert not any('bad' in p.read_text() for p in pathlib.Path('.').glob('part*.py'))\n"
+    run, shown = act("shell.run", command=check), f"`{check}` ends with 0"
+    replies = [
+        of_step("first", *written(a="A = 1\n"), run),
+        of_step("second", *written(part="bad\n"), run),
+        of_step("third", *written(c="C = 1\n"), delay=1.0),
+        says("loop 2 of", calls(*written(part="good = 1\n"), run), delay=2.0),
+        when("A background job has ended", report()),
+    ]
+    plan = a_plan(("first", shown), ("second", shown), ("third", "c.py exists"))
+    plan["steps"][2]["depends_on"] = [1]
+    story = a_story(tmp_path, plan, replies)
+    (story.folder / "check.py").write_text(look)
+    await told(story)
+    assert (await job_ended(story)).status == "completed"
+    requests = [story.prompt(number) for number in range(len(story.model.requests))]
+    assert sum("Your step: first" in text for text in requests) == 1
+    notices = [event.what.key for event in story.all(Noticed)]
+    assert notices.count("plan.step_reopened") == 1 and notices.count("plan.step_shown") == 4

@@ -149,3 +149,21 @@ def test_impossible_changes_say_why(change: Callable[..., Plan], arguments: tupl
 )
 def test_a_command_has_its_arguments_and_no_words_of_the_sentence(success: str, named: list[str]) -> None:
     assert [one.name for one in named_in(success)] == named
+
+
+@pytest.mark.parametrize(
+    ("success", "texts", "unchecked"),
+    [
+        ("README.md names --missing", ("--missing",), ()),
+        ("docs/use.md shows the option --dry-run and how it works", ("--dry-run",), ()),
+        ("README.md に --dry-run の説明を書く", ("--dry-run",), ()),
+        ("README.md names the new option", (), ("the new option",)),
+        ("README.md tells how to use it", (), ("how to use it",)),
+        ("README.md exists", (), ()),
+    ],
+)
+def test_a_file_that_is_only_there_does_not_show_what_it_should_say(
+    success: str, texts: tuple[str, ...], unchecked: tuple[str, ...]
+) -> None:
+    [thing] = named_in(success)
+    assert (thing.texts, thing.unchecked) == (texts, unchecked)

@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import dropwhile, takewhile
 
 from duckflow.agent.actor import Actor
@@ -24,6 +24,7 @@ from duckflow.state.agent import AgentReport, Job
 from duckflow.state.data import said, say
 from duckflow.state.message import Message
 from duckflow.state.plan import Plan, Step, StepStatus, Task, has_none_left, next_task, startable
+from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.proof import lacking, proof
 from duckflow.tools.shell.causes import telling_part
@@ -321,6 +322,10 @@ def _failed_task(step: Step) -> Task | None:
     return next((task for task in step.tasks if task.status == "failed" and task.effect != "read"), None)
 
 
+def _checks(step: Step) -> set[str]:
+    return {thing.name for thing in named_in(step.success) if thing.kind == "command"}
+
+
 class JobWork:
     """Runs the steps of one job in the order of their dependencies, and independent steps side by side."""
 
@@ -354,7 +359,7 @@ class JobWork:
         try:
             while True:
                 ready_steps = startable(self._plan, self._step_ids, running.values()) if going_well else []
-                ready_steps = [step for step in ready_steps if starts[step.step_id] < STARTS]
+                ready_steps = [s for s in ready_steps if self._may_start(s, starts[s.step_id], running.values())]
                 for step in ready_steps[: self._at_once - len(running)]:
                     starts[step.step_id] += 1
                     running[asyncio.create_task(self._carry_out(step.step_id))] = step.step_id
@@ -369,6 +374,13 @@ class JobWork:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
         return all(step.status == "completed" for step in self._plan.steps if step.step_id in self._step_ids)
+
+    def _may_start(self, step: Step, starts: int, running_ids: Collection[str]) -> bool:
+        """Says whether a step may begin. A step that a check has reopened waits while a step at work must pass the same
+        check: that step cannot end before it has mended what made the check fail."""
+        checks = _checks(step) if starts else set[str]()
+        at_work = [other for other in self._plan.steps if other.step_id in running_ids]
+        return starts < STARTS and not any(checks & _checks(other) for other in at_work)
 
     @property
     def _plan(self) -> Plan:
