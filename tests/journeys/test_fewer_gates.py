@@ -1,6 +1,7 @@
 """An approved plan asks little: its checks are part of the yes, and a rule for the tests covers them as they are."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,21 @@ async def test_a_plan_of_edits_and_tests_asks_for_its_edits_alone(tmp_path: Path
     assert [one.for_user.values["code"] for one in results if one.operation == "shell.run"] == [0, 0]
 
 
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_the_question_offers_a_yes_after_which_the_plans_edits_ask_nothing(tmp_path: Path, language: str) -> None:
+    other = go_on(act("file_ops.write_file", path="lake.py", content="fish = 1\n"))
+    story = Agreeing(tmp_path, [PROPOSE, other, *worked(CHECK)], mode="ask", native=True, language=language)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    why = story.ending().why
+    assert why and why.values == {"files": "pond.py"}
+    [offered] = re.findall("[“「](\\w+[,、][^”」]+)[”」]", Words(language)(why.key, **why.values))
+    await story.tell(offered)
+    gates = [question.gate for question in story.gates() if question.gate]
+    assert [impact.path for gate in gates for impact in gate.impacts] == ["lake.py"]
+    assert (story.folder / "pond.py").read_text() == "ducks = 2\n"
+
+
 @pytest.mark.parametrize("with_yes", [False, True])
 async def test_a_changed_draft_asks_its_question_whatever_was_held_beside_it(tmp_path: Path, with_yes: bool) -> None:
     """A yes that the model passes on for the draft before it does not count for the changed one."""
@@ -89,7 +105,7 @@ async def test_a_changed_draft_asks_its_question_whatever_was_held_beside_it(tmp
     await story.tell("make a pond, with a plan")
     await story.tell(wish)
     assert story.session.state.plan and story.session.state.plan.status == "draft"
-    assert story.ending().why == say("plan.ask")
+    assert story.ending().why == say("plan.ask_edits", files="pond.py")
 
 
 async def test_how_far_names_a_long_command_in_one_line(tmp_path: Path) -> None:

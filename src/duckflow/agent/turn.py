@@ -47,7 +47,10 @@ class Turn:
         phases: Phases,
         duck: DuckCallAnswers,
         policies: Policies,
+        plan_question: Callable[[], Phrase],
     ) -> None:
+        """`plan_question` returns the question that a turn ends with after it has drafted a plan."""
+        self._plan_question = plan_question
         self._session = session
         self._actor = actor
         self._pacing = pacing
@@ -264,13 +267,8 @@ class Turn:
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
                 has_draft = dispatched.ran(PROPOSE_PLAN) or dispatched.ran(REVISE_PLAN)
-                why = (
-                    say("plan.ask")
-                    if has_draft
-                    else say("turn.held", count=dispatched.held)
-                    if dispatched.held
-                    else None
-                )
+                held = say("turn.held", count=dispatched.held) if dispatched.held else None
+                why = self._plan_question() if has_draft else held
                 return Ending("pending_user", why, waits=not has_draft and _waits_for_answer(turn))
             case "" | "user_spoke":
                 return None

@@ -341,8 +341,9 @@ def _front(
     trials = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
     last_policies = (diagnosis, *trials, ReviewByRecord(guard.phases))
     policies = Policies(first, last=last_policies, leading=make_leading)
+    answers, plan_question = duck_call_answers, guard.gatekeeper.plan_question
     turn = Turn(
-        session, actor, turn_pacemaker, model.thinker, guard.dispatcher, guard.phases, duck_call_answers, policies
+        session, actor, turn_pacemaker, model.thinker, guard.dispatcher, guard.phases, answers, policies, plan_question
     )
     brought_commands = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
     moves, admit = Moves(), partial(_admit, extensions, guard.hooks)

@@ -231,7 +231,7 @@ class Agents:
         duck = DuckCallAnswers(context, phases, lambda: None)
         own_policies = (*task.policies, self._watching(context, actor))
         policies = Policies(lambda: own_policies)
-        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, policies)
+        return Turn(context, actor, pacing, thinker, task.acting, phases, duck, policies, lambda: say("plan.ask"))
 
 
 async def _answer(context: AgentContext, actor: Actor) -> str:
