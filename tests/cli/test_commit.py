@@ -8,7 +8,9 @@ import pytest
 from duckflow.state.question import Answer
 from tests.cli.shell import Shell
 from tests.cli.test_review import git
+from tests.journeys.plans import job_ended, report, when
 from tests.journeys.story import Story, act, decide, respond
+from tests.journeys.test_step_agents import of_step
 
 WRITE = decide(act("file_ops.write_file", path="a b.txt", content="one\n"), respond("Written."))
 RECIPE = Path(__file__).parents[2] / "docs/ci.md"
@@ -74,6 +76,31 @@ async def test_the_subject_is_the_first_sentence_of_the_request_that_changed_som
     story.answers = [Answer(choice="no")]
     await story.chat.run_command("/commit")
     assert story.questions[-1].details[0].values["text"] == SUBJECTS[asked]
+
+
+@pytest.mark.parametrize("in_background", [False, True])
+async def test_a_remark_on_one_file_of_a_plan_is_not_the_subject_of_them_all(
+    tmp_path: Path, in_background: bool
+) -> None:
+    names = ("bill", "mail", "post")
+    steps = [{"name": f"the {name}", "success": f"{name}.py exists"} for name in names]
+    propose = act("plan_tool.propose", goal="Bills go out by mail and post. All tests stay.", name="Bills", steps=steps)
+    work = [act("file_ops.write_file", path=f"{name}.py", content="A = 1\n") for name in names]
+    by_agents = [of_step(f"the {name}", action) for name, action in zip(names, work, strict=True)]
+    carried_out = [*by_agents, when("A background job has ended", report())] if in_background else []
+    in_turn = [] if in_background else [decide(*work, respond("Done."))]
+    remark = decide(act("file_ops.write_file", path="mail.py", content="A = 2\n"), respond("Two."))
+    draft = decide(propose, step="PLANNING", next_step="pending_user")
+    story = Story(tmp_path, [draft, *carried_out, *in_turn, remark], native=True)
+    git(story.folder, "init", "-q")
+    await story.tell("make a plan for the bills")
+    await story.tell("yes, in the background" if in_background else "yes")
+    if in_background:
+        await job_ended(story)
+    await story.tell("let the mails be two, please")
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    assert story.questions[-1].details[0].values["text"] == "Bills go out by mail and post"
 
 
 async def test_only_the_check_of_a_line_of_commands_is_told(tmp_path: Path) -> None:

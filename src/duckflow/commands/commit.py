@@ -17,6 +17,7 @@ from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
+from duckflow.state.changes import UndoScope
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import Answer, Choice, Question
 
@@ -40,7 +41,7 @@ async def commit(context: CommandContext, own_subject: str) -> str:
     paths = await _uncommitted(Path(state.folder), state.files_changed)
     if not paths:
         raise UsageError("commit.nothing")
-    message = commit_message(state, paths, own_subject or await _asked_for(context), words)
+    message = commit_message(state, paths, own_subject or await _asked_for(context, paths), words)
     stamps = _programs(Path(state.folder))
     programs = [*stamps]
     answer = await context.ask(_question(message, paths, programs))
@@ -80,17 +81,28 @@ def _own_subject(text: str, language: str) -> str:
     return "" if meaning.agreed or meaning.asks or meaning.verdict != "other" else text.strip()
 
 
-async def _asked_for(context: CommandContext) -> str:
-    """Returns the first sentence of the latest message that led to changes."""
-    state = context.conversation.state
-    turns = {author.turn for author in await context.conversation.undo.authors()}
-    request_messages = (
-        message
-        for message in reversed(state.messages)
-        if message.role == "user" and message.turn in turns and not message.job
-    )
-    texts = (message.text for message in request_messages if not begins_as_answer(message.text, state.language))
-    return next((_first_sentence(text) for text in texts if len(text.strip()) >= LEAST_SUBJECT), "")
+async def _asked_for(context: CommandContext, paths: Sequence[str]) -> str:
+    """Returns the first sentence of what led to the most of these files: the request of a turn, or the goal of a plan.
+    Of equal works the latest counts. A later remark on a part of the work does not describe the whole."""
+    undo, state = context.conversation.undo, context.conversation.state
+    file_counts: dict[UndoScope, int] = {}
+    for scope in dict.fromkeys(author.whole for author in await undo.authors()):
+        file_counts[scope] = len({impact.path for impact in (await undo.diff(scope)).impacts}.intersection(paths))
+    scopes = sorted(file_counts, key=lambda scope: -file_counts[scope])
+    return next(filter(None, (_first_sentence(_wish_behind(scope, state)) for scope in scopes)), "")
+
+
+def _wish_behind(scope: UndoScope, state: AgentState) -> str:
+    """Returns the goal of the plan that the work carried out, or the message that began the work; empty if that message
+    is only an answer, or too short."""
+    plans = (plan for plan in state.plans.values() if plan.since == scope.turn)
+    job = state.jobs.get(scope.job)
+    plan = state.plans.get(job.plan_id) if job else next(plans, None)
+    if plan:
+        return plan.goal
+    texts = (message.text for message in state.messages if message.role == "user" and message.turn == scope.turn)
+    text = "" if job else next(texts, "")
+    return "" if len(text.strip()) < LEAST_SUBJECT or begins_as_answer(text, state.language) else text
 
 
 def _first_sentence(text: str) -> str:

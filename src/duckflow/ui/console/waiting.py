@@ -20,7 +20,8 @@ THOUGHT_ROWS = 12
 
 
 class Wait:
-    """One wait, from `begin` to `end`. The time in which a question is open to the user does not count."""
+    """One wait, from `begin` to `end`. While a question is open to the user, the time since the question is shown; it
+    does not count as time of the work."""
 
     def __init__(self, words: Words, glyphs: Glyphs, clock: Callable[[], float] = time.monotonic) -> None:
         self._words = words
@@ -68,7 +69,7 @@ class Wait:
         work_text = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
         doing_text = " · ".join(filter(None, (work_text, plain(self._words.phrase(self.doing)) if self.doing else "")))
         tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
-        figures = [duration((self._stopped or now) - self._since)]
+        figures = [duration(now - (self._stopped or self._since))]
         if tokens:
             figures.append(self._words("bar.tokens", tokens=thousands(tokens)))
         if self._spent.cost_usd:
