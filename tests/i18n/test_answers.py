@@ -247,3 +247,31 @@ def test_not_minding_is_a_yes(text: str) -> None:
 @pytest.mark.parametrize("text", ["not yet", "Not yet.", "not quite yet", "wait", "まだ", "まだです。"])
 def test_not_yet_leaves_the_question_open_as_wait_does(text: str) -> None:
     assert read_whole(text, "ja").waits
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "about"),
+    [
+        ("yes, but don't background it", "", ""),
+        ("go ahead, and please do not send it to the background", "", ""),
+        ("ok, so never push this into the background", "", ""),
+        ("はい、ただしバックグラウンドにはしないで", "", ""),
+        ("OK、裏では走らせないでください", "", ""),
+        ("はい、でも裏で動かさずにお願いします", "", ""),
+        ("うん、この一回に限って", "once", ""),
+        ("いいよ、今回に限る", "once", ""),
+        ("ok until we end the chat", "session", ""),
+        ("yes until I close this session", "session", ""),
+        ("yes, always for make lint", "always", "make lint"),
+        ("sure, always with the formatter", "always", "formatter"),
+    ],
+)
+def test_the_place_and_the_scope_of_a_yes_are_no_conditions(text: str, scope: str, about: str) -> None:
+    answer = read_whole(text)
+    assert (answer.verdict, answer.scope, answer.about) == ("yes", scope, about)
+    assert not answer.background and not answer.condition
+
+
+@pytest.mark.parametrize("text", ["少し待っていてください", "ちょっと待っていて", "待っていてほしいです"])
+def test_to_be_kept_waiting_is_to_wait(text: str) -> None:
+    assert read_whole(text).waits and read_whole(text).verdict != "yes"
