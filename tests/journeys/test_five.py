@@ -84,6 +84,15 @@ async def test_who_asks_whether_to_go_on_has_not(tmp_path: Path) -> None:
     await story.tell("Create a.py, then b.py.")
     await story.tell("How is the weather today?")
     assert story.session.state.five.goal.startswith("Create a.py")
+    assert "Create a.py" not in story.prompt(2).rpartition("[state]")[2], "the model sees it among the messages"
+
+
+async def test_a_short_reply_stands_under_the_goal_that_it_is_about(tmp_path: Path) -> None:
+    replies = [decide(WRITE, next_step="continue"), decide(respond("Written. Shall I go on with b.py?"))]
+    story = Story(tmp_path, [*replies, decide(respond("Hello"), step="PLANNING")])
+    await story.tell("Create a.py, then b.py.")
+    await story.tell("yes, please")
+    assert "Create a.py" in story.prompt(2).rpartition("[state]")[2]
 
 
 async def test_small_talk_sets_no_goal(tmp_path: Path) -> None:
