@@ -168,3 +168,12 @@ def test_a_key_that_never_fits_leaves_everything_as_it_was(bare: Shell) -> None:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
         assert asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "")[0] == 130
     assert not bare.config.exists()
+
+
+def test_no_line_of_the_questions_breaks_inside_a_word(bare: Shell) -> None:
+    code, screen = asked(bare, "", "", "", "")
+    assert code == 0
+    lines = [line.rstrip() for line in screen.replace("\r", "").split("\n")]
+    assert all(len(line) < 80 for line in lines if str(bare.work) not in line)
+    labels = "you are asked about network, other folders, secrets and dangers"
+    assert labels in " ".join(" ".join(lines).split())

@@ -1,6 +1,7 @@
 """`duckflow init`: asks a few questions, and writes a config and, after a yes, an AGENTS.md."""
 
 import asyncio
+import shutil
 import sys
 from getpass import getpass
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 from duckflow.agent.questions import FREE, read_choice, read_words
 from duckflow.cli.init.own_model import LEAVE
 from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, set_up
-from duckflow.cli.parser import Options
+from duckflow.cli.parser import Options, wrap
 from duckflow.errors import exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -28,8 +29,15 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
         print_out(words("init.nothing"))
         return exit_code_of("interrupted")
     for phrase in notes:
-        print_out(plain(words.phrase(phrase)))
+        _print(plain(words.phrase(phrase)))
     return 0
+
+
+def _print(text: str, head: str = "") -> None:
+    """Prints a text after its `head`. In a terminal no line breaks inside a word, and all begin below the first."""
+    width = shutil.get_terminal_size().columns - 1 - len(head)
+    lines = wrap(text, width) if sys.stdout.isatty() else [text]
+    print_out(head + f"\n{' ' * len(head)}".join(lines))
 
 
 class _Unasked:
@@ -58,11 +66,12 @@ class _Asking:
 
     def _answered(self, question: Question) -> Answer:
         for line in (question.title, *question.details):
-            print_out("\n" + plain(self._words.phrase(line)))
+            print_out("")
+            _print(plain(self._words.phrase(line)))
         if question.kind == "text":
             return self._typed(question)
         for number, choice in enumerate(question.choices, 1):
-            print_out(plain(f"  {number}. {self._words.phrase(choice.label)}"))
+            _print(plain(self._words.phrase(choice.label)), f"  {number}. ")
         while True:
             try:
                 text = input("[1] › ")
