@@ -263,7 +263,7 @@ def test_not_yet_leaves_the_question_open_as_wait_does(text: str) -> None:
         ("ok until we end the chat", "session", ""),
         ("yes until I close this session", "session", ""),
         ("yes, always for make lint", "always", "make lint"),
-        ("sure, always with the formatter", "always", "formatter"),
+        ("sure, always for the formatter", "always", "formatter"),
     ],
 )
 def test_the_place_and_the_scope_of_a_yes_are_no_conditions(text: str, scope: str, about: str) -> None:
@@ -275,3 +275,10 @@ def test_the_place_and_the_scope_of_a_yes_are_no_conditions(text: str, scope: st
 @pytest.mark.parametrize("text", ["少し待っていてください", "ちょっと待っていて", "待っていてほしいです"])
 def test_to_be_kept_waiting_is_to_wait(text: str) -> None:
     assert read_whole(text).waits and read_whole(text).verdict != "yes"
+
+
+@pytest.mark.parametrize(
+    "text", ["yes, always with a backup", "ok, always with the network off", "yes, always with sudo?"]
+)
+def test_what_always_comes_with_is_no_scope(text: str) -> None:
+    assert read_whole(text).verdict == "other"

@@ -17,7 +17,6 @@ from duckflow.agent.gate_question import (
     habit_of,
     may_lose,
     only_reads,
-    plan_question,
     rules_offered,
     runs_later_by,
     what_lasts,
@@ -346,9 +345,6 @@ class Gatekeeper:
         rules = plan_rules(state.plan)
         offers = [rule for rule in rules_offered(risky) if part == "all" and (rule.operation != EDITS or not rules)]
         return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in offers)]
-
-    def plan_question(self) -> Phrase:
-        return plan_question(self._session.state.plan, self.mode)
 
     def allow_plan(self, plan: Plan, about: str) -> None:
         """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the

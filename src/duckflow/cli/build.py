@@ -15,6 +15,7 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import Choices, DuckCallAnswers
 from duckflow.agent.extensions import AllowedTools, Extensions, GatedShell, UserCommands
 from duckflow.agent.file_index import FileIndex
+from duckflow.agent.gate_question import plan_question
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory, PruningHooks
@@ -341,10 +342,8 @@ def _front(
     trials = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
     last_policies = (diagnosis, *trials, ReviewByRecord(guard.phases))
     policies = Policies(first, last=last_policies, leading=make_leading)
-    answers, plan_question = duck_call_answers, guard.gatekeeper.plan_question
-    turn = Turn(
-        session, actor, turn_pacemaker, model.thinker, guard.dispatcher, guard.phases, answers, policies, plan_question
-    )
+    parts_of_turn = (session, actor, turn_pacemaker, model.thinker, guard.dispatcher, guard.phases, duck_call_answers)
+    turn = Turn(*parts_of_turn, policies, lambda: plan_question(session.state.plan, guard.gatekeeper.mode))
     brought_commands = partial(_brought, extensions, GatedShell(guard.dispatcher, session.emit, ask), guard.hooks)
     moves, admit = Moves(), partial(_admit, extensions, guard.hooks)
 
