@@ -28,8 +28,11 @@ LOCK = "lock"
 class Scratch:
     """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
-    def __init__(self) -> None:
-        new_folder = Path(tempfile.mkdtemp(prefix="new-")).resolve()
+    def __init__(self, reached: Iterable[Path] = ()) -> None:
+        """`reached` are the folders that commands or file tools write in. They could swap parts of the scratch folder
+        for links, so it lies in none of them."""
+        places = (place for place in _temporary_places() if not any(map(place.is_relative_to, reached)))
+        new_folder = Path(tempfile.mkdtemp(prefix="new-", dir=next(places, None))).resolve()
         self._lock = hold_lock(new_folder / LOCK, os.O_CREAT)
         # The folder gets this name only when it is locked: before that, another session could sweep it away.
         self.top = new_folder.rename(new_folder.with_name(PREFIX + new_folder.name.removeprefix("new-")))
@@ -57,11 +60,16 @@ class Scratch:
         return file
 
 
+def _temporary_places() -> list[Path]:
+    places = map(os.path.realpath, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
+    return [Path(place) for place in dict.fromkeys(places) if os.access(place, os.W_OK)]
+
+
 def sweep_scratch() -> int:
     """Removes the temporary folders of sessions that were killed, and returns their number. The system lets go of a
     dead process's lock, so a folder whose lock is free belongs to nobody."""
     count = 0
-    for scratch_folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for scratch_folder in (folder for place in _temporary_places() for folder in place.glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if scratch_folder.is_symlink() or scratch_folder.lstat().st_uid != os.getuid():
                 continue
