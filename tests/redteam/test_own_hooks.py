@@ -11,7 +11,7 @@ import pytest
 
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
-from duckflow.safety.brought.own_hooks import runs_of_folder
+from duckflow.safety.brought.own_programs import runs_of_folder
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 

@@ -1,11 +1,12 @@
-"""Decides which hooks of the user's own keep the user's rights: those that start nothing of the work folder.
+"""Decides which hooks and servers of the user's own may run with the user's rights: those that start nothing of the
+work folder.
 
 A program may read its orders from the folder that it runs in, and nobody can list all programs that do. So a hook keeps
 the user's rights only if every program in it is known to do nothing of the kind, or is a file of the user's own."""
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from duckflow.safety.brought.launch import NAMED_FOLDER, WORD
@@ -13,7 +14,7 @@ from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.project_tools import names_program
 from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
 from duckflow.safety.commands.verdict import TooMuch
-from duckflow.safety.commands.words import WRAPPERS, Call, look_behind, names
+from duckflow.safety.commands.words import WRAPPERS, Call, look_behind, names, program_name
 
 SHELLS = names("sh bash dash zsh ksh fish")
 INTERPRETERS = SHELLS | names("python node ruby perl php source .")
@@ -25,6 +26,33 @@ terminal-notifier tput curl logger pbcopy wall wget wl-copy xclip xsel
 """Programs beside those that only read: parts of the shell, and programs that write files, notify or send."""
 CODE = re.compile(r"-[a-z]*c")
 PLAIN_WRAPPERS = ("unknown_program", "as_administrator", "at_run_time")
+
+
+FETCHERS = names("npx pnpx bunx uvx")
+"""Programs that fetch what they run. A folder that they are given is for the fetched program."""
+STARTERS = (
+    INTERPRETERS
+    | FETCHERS
+    | names("bun cargo deno dotnet env go hatch java make npm pdm pnpm poetry rye ts-node tsx uv yarn")
+)
+
+
+def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
+    """Returns the first word of a server's command by which it would run something of the work folder; else an empty
+    text."""
+    program = program_name(argv[0])
+
+    def is_of_folder(place: Path) -> bool:
+        paths = (Path(os.path.normpath(place)), Path(os.path.realpath(place)))
+        return any(path.is_relative_to(top) for path in paths for top in (folder, os.path.realpath(folder)))
+
+    for index, word in enumerate(argv):
+        path = start_folder / Path(word.partition("=")[2] if word.startswith("-") else word).expanduser()
+        starts_folder = program in STARTERS - FETCHERS and word != argv[0]
+        is_started = (path.is_file() and (index == 0 or program in STARTERS)) or (path.is_dir() and starts_folder)
+        if "/" in word and is_started and is_of_folder(path):
+            return word
+    return ""
 
 
 def runs_of_folder(line: str, folder: Path, home: str) -> bool:
