@@ -3,9 +3,7 @@
 import contextlib
 import hashlib
 import os
-import re
 import shutil
-import stat
 import tempfile
 import weakref
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -14,9 +12,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.files import hold_lock, read_plain
+from duckflow.safety.files import hold_lock
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, SETTINGS_IN_HOME, SYSTEM, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
+from duckflow.safety.sandbox.logins import holds_login
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
 from duckflow.safety.secrets import secret_name
@@ -86,16 +85,6 @@ def _remove(top: str, lock: int) -> None:
         os.close(lock)
 
 
-LOGIN = re.compile(
-    r"(?i)passw(?:or)?d|token|secret|api[_-]?key|_auth\b|authorization|extraheader|://(?!git@)[^/]+@|/t/[a-z]{2}-"
-)
-COMMENTS = ("#", ";", "--")
-LOGIN_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]+@")
-LOGIN_LINE = re.compile(
-    r"(?im)^([ \t]*(?:extraheader|[\w-]*(?:passw|token|secret|apikey|_auth)[\w-]*)[ \t]*=)(?:\\\n|.)*"
-)
-"""Matches a setting whose value is a login, with its continuation lines."""
-LARGEST_SETTINGS = 256 * 1024
 PROGRAMS_IN_HOME = ("bin", ".local/bin")
 """Folders in which people keep scripts of their own, beside files that these scripts read."""
 INTERPRETERS = ("python3", "node", "ruby")
@@ -210,7 +199,7 @@ class SandboxPaths:
             *(f"{self.home}/{name}" for name in TOOLS_IN_HOME),
             *map(str, repository),
         ]
-        opened_paths += [path for name in SETTINGS_IN_HOME if not _holds_login(path := f"{self.home}/{name}")]
+        opened_paths += [path for name in SETTINGS_IN_HOME if not holds_login(path := f"{self.home}/{name}")]
         opened_paths += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
         return outermost(as_first_seen(opened_paths))
 
@@ -261,36 +250,6 @@ def _secret_entries(place: str, shown: Container[str]) -> list[str]:
     with contextlib.suppress(OSError):
         return [f"{place}/{name}" for name in os.listdir(place) if secret_name(name) and f"{place}/{name}" not in shown]
     return []
-
-
-def _holds_login(path: str) -> bool:
-    """Says whether a file of settings holds a password or a token, or cannot be read."""
-    try:
-        file_stat = Path(path).stat()
-        return stat.S_ISREG(file_stat.st_mode) and _names_login(path, file_stat.st_ino, file_stat.st_mtime_ns)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-
-
-@lru_cache(64)
-def _names_login(path: str, inode: int, changed_at: int) -> bool:
-    lines = read_plain(Path(path), LARGEST_SETTINGS).decode("utf-8", "replace").splitlines()
-    return any(LOGIN.search(line) for line in lines if not line.lstrip().startswith(COMMENTS))
-
-
-def without_logins(settings: Path) -> str | None:
-    """Returns the text of git's settings without passwords and tokens, or None where there are none to remove. A link
-    is not followed."""
-    if os.path.realpath(settings) != str(settings):
-        return None
-    try:
-        text = read_plain(settings, LARGEST_SETTINGS).decode("utf-8", "surrogateescape")
-    except (OSError, ValueError):
-        return None
-    clean_text = LOGIN_LINE.sub(r"\1", LOGIN_IN_ADDRESS.sub("://", text))
-    return clean_text if clean_text != text else None
 
 
 @lru_cache(4)
