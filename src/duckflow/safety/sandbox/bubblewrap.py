@@ -75,7 +75,8 @@ class Bubblewrap(Sandbox):
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
-                mounts.guard(shared_packages(self.paths.folder) if writes_folder else ())
+                packages = (place for place in self.paths.packages() if _lies_in(writable, place))
+                mounts.guard(shared_packages(packages))
             mounts.close_replaced()
             info_read, info_write = os.pipe()
             os.set_blocking(info_read, False)

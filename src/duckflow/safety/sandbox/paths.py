@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,7 +19,7 @@ from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.sandbox.logins import holds_login
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.secrets import own_secret_name, secret_name
 
 PREFIX = "duckflow-"
 LOCK = "lock"
@@ -91,6 +92,8 @@ INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links into an installation, which has their libraries beside its `bin`."""
 LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 """Names of folders with libraries. An installation has at least one of them beside its `bin`."""
+MOST_LOOKED_INTO = 100
+"""The largest number of folders in one place of programs that are searched for secrets, since a command waits."""
 VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
 """Parts of tools such as pyenv and asdf, which are often clones of their repositories. Their shims need the others."""
 GIT_PARTS = (
@@ -218,6 +221,11 @@ class SandboxPaths:
         )
         return CoveredSecrets(secrets, all(found_secrets.whole for found_secrets in secrets_by_folder))
 
+    def packages(self) -> list[Path]:
+        """Returns the folders of installed packages in the work folder, as `covered` has found them."""
+        packages = secret_index(around(self.folder)).packages()
+        return [place for place in packages if place.is_relative_to(self.folder)]
+
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
 
@@ -246,10 +254,21 @@ def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
     return outermost(os.path.realpath(name) for name in names if os.access(name, os.R_OK))
 
 
-def _secret_entries(place: str, shown: Container[str]) -> list[str]:
-    with contextlib.suppress(OSError):
-        return [f"{place}/{name}" for name in os.listdir(place) if secret_name(name) and f"{place}/{name}" not in shown]
-    return []
+def _secret_entries(place: str, shown: Container[str]) -> Iterator[str]:
+    """Yields what looks secret in a place of programs and in the folders below it, except in libraries. Packages bring
+    keys and certificates, so further inside an installation only names count that people give to their own secrets."""
+    is_installed = any(Path(place, name).is_dir() for name in LIBRARIES)
+    waiting_folders, looked_into = deque([place]), 0
+    while waiting_folders and looked_into < MOST_LOOKED_INTO:
+        folder = waiting_folders.popleft()
+        looked_into += 1
+        is_secret = own_secret_name if is_installed and folder != place else secret_name
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if is_secret(entry.name) or (entry.name == ".git"):
+                    yield from () if entry.path in shown else (entry.path,)
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in LIBRARIES:
+                    waiting_folders.append(entry.path)
 
 
 @lru_cache(4)
