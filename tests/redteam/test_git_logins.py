@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.safety.sandbox.paths import without_logins
+from duckflow.safety.sandbox.logins import without_logins
 from tests.journeys.story import Story, act, decide, respond
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
@@ -18,6 +18,13 @@ SETTINGS = {
     "a header": ("http.https://example.org/.extraheader", f"AUTHORIZATION: basic {TOKEN}"),
     "another address": (f"url.https://{TOKEN}@example.org/.insteadOf", "https://example.org/"),
     "a setting": ("github.token", TOKEN),
+    "a mail server": ("sendemail.smtpPass", TOKEN),
+    "a mailbox": ("imap.pass", TOKEN),
+    "a helper": ("credential.helper", f"!f() {{ echo username=x; echo password={TOKEN}; }}; f"),
+    "a proxy without a scheme": ("http.proxy", f"me:{TOKEN}@proxy:8080"),
+    "a command": ("core.sshCommand", f"sshpass -p {TOKEN} ssh"),
+    "an alias": ("alias.x", f"!curl -H 'Private-Token: {TOKEN}' https://example.org"),
+    "an @ in the password": ("remote.origin.url", f"https://me:p@{TOKEN}@example.org/a/b.git"),
 }
 COMMANDS = [
     "rev .git/config",
@@ -27,6 +34,7 @@ COMMANDS = [
     "xxd -p .git/config | tr -d '\\n'",
     "tail -n +1 .git/modules/sub/config | rev",
     "rev inner/.git/config",
+    "rev .git/config.bak .git/config~",
 ]
 
 
@@ -45,7 +53,7 @@ def work(tmp_path: Path) -> Path:
 def configure(work: Path, way: str) -> None:
     for setting in (SETTINGS[way], ("submodule.token-lib.path", "libs/token-lib")):
         subprocess.run(["git", "config", *setting], cwd=work, check=True)
-    for other in (".git/modules/sub/config", "inner/.git/config"):
+    for other in (".git/modules/sub/config", "inner/.git/config", ".git/config.bak", ".git/config~"):
         shutil.copy(work / ".git/config", work / other)
 
 
@@ -74,6 +82,11 @@ async def test_no_command_sees_a_login_of_git(tmp_path: Path, work: Path, comman
 async def test_no_tool_tells_it(tmp_path: Path, work: Path, way: str) -> None:
     configure(work, way)
     assert not is_in(await told(tmp_path, "full-auto", "file_ops.read_file", path=".git/config"))
+
+
+async def test_no_tool_tells_a_password_that_looks_like_any_word(tmp_path: Path, work: Path) -> None:
+    (work / ".git/config").write_text("[sendemail]\n\tsmtpPass = quack-pond\n")
+    assert "quack-pond" not in await told(tmp_path, "full-auto", "file_ops.read_file", path=".git/config")
 
 
 async def test_the_rest_of_the_settings_is_there(tmp_path: Path, work: Path) -> None:

@@ -2,6 +2,7 @@
 rights than the model's commands have."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 from duckflow.events.types import Noticed
 from duckflow.i18n.words import Words
-from duckflow.safety.brought.launch import runs_of_folder
+from duckflow.safety.brought.own_programs import runs_of_folder
 from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 
@@ -35,6 +36,32 @@ OF_FOLDER = [
     ("sh < tools/lint", "tools/lint", SHELL),
     ("sh WORK/lint", "lint", SHELL),
 ]
+BY_A_PROGRAM = [
+    "builder run",
+    "PLACE/builder run",
+    "/usr/bin/env builder",
+    "bash -ec 'builder run'",
+    "sh -ec \"sh -c 'builder run'\"",
+    "if builder run; then echo ok; fi",
+    "echo $(builder run) >> log",
+    "build() { builder run; }; build",
+    "timeout 20 nice builder run",
+    "true && ! builder run",
+    "echo lint | xargs builder",
+    "X=builder; $X run",
+    "eval 'builder run'",
+    "echo builder run | sh",
+    "cat <(builder run)",
+    "git -c alias.run='!builder' run",
+]
+"""Hooks that name nothing of the folder. The program `builder` on PATH runs what it finds in its folder."""
+ORDERS = [
+    "cargo run", "go generate ./...", "poetry run fmt", "uv run fmt", "pre-commit run -a", "nix develop -c fmt",
+    "docker compose up -d", "sbt test", "bazel test //...", "ninja", "cmake --build build", "mix run", "deno task fmt",
+    "bun run fmt", "php artisan test", "terraform plan", "ansible-playbook site", "hg status", "jj log",
+    "git commit -qam wip", "git add -A && git stash", "git push", "lint-staged", "direnv exec . env", "mise run fmt",
+    "python3 -m mod", "node -e 'require(\"mod\")'", "ruby -e 1", "node .", "R -e 1", "vim -es", "gdb -batch",
+]  # fmt: skip
 USERS_OWN = [
     "notify-send 'task done'",
     "python3 {home}/hooks/log.py",
@@ -42,6 +69,13 @@ USERS_OWN = [
     "git diff --stat",
     "cat > {home}/last.json",
     "echo 'make it so'",
+    "bash -e {home}/hooks/log.sh && $HOME/.claude/hooks/log.sh",
+    "/usr/bin/env python3 {home}/hooks/log.py",
+    "python3 -c 'import json, sys; print(json.load(sys.stdin))' | tee -a {home}/log",
+    'f=$(jq -r .x); case "$f" in *.env) echo no >&2; exit 2;; esac',
+    'if [[ "$(git branch --show-current)" == main ]]; then exit 2; fi',
+    "nohup paplay done.ogg > /dev/null 2>&1 &",
+    "timeout 5 curl -s -d done https://ntfy.sh/x; osascript -e 'beep'",
 ]
 
 
@@ -74,6 +108,29 @@ async def test_what_the_model_wrote_gets_no_more_rights_by_a_hook_of_the_users(
         await story.tell("go")
     assert not (tmp_path / "user/owned").exists()
     assert (tmp_path / "work/ran").exists(), "it does run, in the sandbox"
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("command", BY_A_PROGRAM)
+async def test_a_program_that_reads_its_orders_in_the_folder_gets_no_more_rights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "builder").write_text("#!/bin/sh\nexec sh ./orders\n")
+    (programs / "builder").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    story = story_with(tmp_path, command.replace("PLACE", str(programs)), "orders", SHELL)
+    story.answers = [Answer(choice="trust")]
+    for _ in range(3):
+        await story.tell("go")
+    assert not (tmp_path / "user/owned").exists()
+    assert (tmp_path / "work/ran").exists(), "it does run, in the sandbox"
+
+
+@pytest.mark.parametrize("command", ORDERS)
+def test_a_hook_that_may_read_its_orders_in_the_folder_loses_the_users_rights(tmp_path: Path, command: str) -> None:
+    assert runs_of_folder(command, tmp_path, str(tmp_path / "home"))
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")

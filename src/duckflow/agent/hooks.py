@@ -218,7 +218,7 @@ class Hooks:
         return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
 
     def _runs_of_folder(self, hook: "Hook") -> bool:
-        from duckflow.safety.brought.launch import runs_of_folder
+        from duckflow.safety.brought.own_programs import runs_of_folder
 
         is_contained = self.consent.programs.mode() is Mode.CONTAINED
         return not is_contained and runs_of_folder(hook.shown, self.folder, str(self._places.home))

@@ -9,6 +9,7 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
+from duckflow.safety.sandbox.logins import login_values
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, named_secrets, secret_name, secret_parts
 from duckflow.state.action import Action, ActionResult
@@ -40,6 +41,7 @@ class ResultFilter:
         secrets = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
         for top in (around(Path(self._state.folder)), *self._added):
             secrets = known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(secrets)
+            secrets = KnownSecrets(values=login_values(top / ".git/config")).joined(secrets)
         return secrets
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:

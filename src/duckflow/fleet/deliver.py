@@ -1,7 +1,6 @@
 """Delivers results: pushes the attempt's branch, opens a pull request, or pushes the user's branch."""
 
 import json
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.task import AttemptReport, Delivery
 from duckflow.fleet.worktree import files_with, message_of
 from duckflow.i18n.words import Words
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.git import Git
@@ -90,7 +89,10 @@ async def _open_request(report: AttemptReport, creator: str, words: Words) -> st
         "body": request_body(report, words),
     }
     argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, values)
-    environment = {**os.environ, **{f"DUCKFLOW_{name.upper()}": value for name, value in values.items()}}
+    environment = {
+        **environment_outside(folder),
+        **{f"DUCKFLOW_{name.upper()}": value for name, value in values.items()},
+    }
     return (await _run(argv, folder, environment, values["body"])).strip().rpartition("\n")[2]
 
 
@@ -113,7 +115,7 @@ async def check_state(report: AttemptReport) -> CheckState:
     """Returns the state of the checks of an attempt's pull request, as gh or glab shows it."""
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
-    output = await _run(argv, folder, os.environ)
+    output = await _run(argv, folder, environment_outside(folder))
     try:
         answer: Any = json.loads(output)
         checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])

@@ -77,6 +77,12 @@ def path_outside(folder: Path, search_path: str) -> str:
     return os.pathsep.join(outside_folders) or os.defpath
 
 
+def environment_outside(folder: Path) -> dict[str, str]:
+    """Returns the environment for a program that is started outside the sandbox. Programs start others by their names,
+    so PATH names no place in the folder, such as `.venv/bin`, where a command could have put a program."""
+    return {**os.environ, "PATH": path_outside(folder, os.environ.get("PATH", os.defpath))}
+
+
 def _find(name: str, folder: str, search_path: str) -> str | None:
     search_folders = (str(Path(name).parent),) if "/" in name else search_path.split(os.pathsep)
     for search_folder in search_folders:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.ignore_rules import HEAVY
@@ -87,7 +87,7 @@ class Git:
         if program is None:
             raise UsageError("fleet.no_git")
         argv = (program, *QUIET, *words, *(("--end-of-options", *values) if values else ()))
-        launch = Launch(argv, self.folder, {**_environment(), **self._pinned, **self.marks})
+        launch = Launch(argv, self.folder, {**_environment(self.folder), **self._pinned, **self.marks})
         streams = await collect(launch, os.fsencode(given))
         return GitResult(streams.code, os.fsdecode(streams.out), os.fsdecode(streams.err))
 
@@ -219,9 +219,9 @@ def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]
     return tuple(f":({magic}){pattern.removeprefix('./').rstrip('/')}" for pattern in patterns)
 
 
-def _environment() -> dict[str, str]:
+def _environment(folder: Path) -> dict[str, str]:
     """Returns the environment without the variables that would lead git to another repository."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(ELSEWHERE)}
+    variables = {name: value for name, value in environment_outside(folder).items() if not name.startswith(ELSEWHERE)}
     # Commits and files are taken for what they are, not for what a repository would have shown in their place.
     own_variables = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
     return variables | own_variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}

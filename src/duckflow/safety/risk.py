@@ -10,44 +10,47 @@ from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.git_programs import git_runs
+from duckflow.safety.led_here import led_to, on_path, shadows
 from duckflow.safety.secrets import secret_name, secret_text
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode
 from duckflow.state.question import FileImpact, Risk
 
+HARMLESS_HIDDEN = (
+    (".git", ".*ignore", ".gitkeep", ".keep", ".git-blame-ignore-revs", ".mailmap", ".nojekyll", ".well-known")
+    + (".editorconfig", ".clang-format", ".*-version", ".nvmrc", ".env*", ".changeset", ".ds_store")
+    # what tools make anew
+    + (".*cache*", ".venv*", ".tox", ".nox", ".eggs", ".coverage*", ".nyc_output", ".hypothesis", ".ipynb_checkpoints")
+    + (".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".vite", ".angular", ".docusaurus", ".expo", ".dart_tool")
+    + (".build", ".stack-work", ".pnpm-store", ".lake", ".gradle", ".terraform")
+)
+"""Hidden names by which nothing runs. Any other hidden file or folder counts, since nobody can list all of them:
+settings of shells, editors, checkers, assistants, version control and CI, which start programs."""
 FILES = (
-    # git, its hooks, and tools that act when a folder is entered
-    (".gitattributes", ".gitmodules", ".gitconfig", ".pre-commit-config.y*ml", "lefthook.y*ml", ".lefthook.y*ml")
-    + (".envrc", ".mise.toml", "mise.toml", ".rtx.toml")
-    # shells and what they start
-    + (".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv")
-    + (".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc")
-    + (".xinitrc", ".xprofile", ".xsession", ".gdbinit", ".lldbinit", ".pdbrc", ".tmux.conf", ".screenrc", ".psqlrc")
+    # git's hooks, and tools that act when a folder is entered
+    ("lefthook*", "lint-staged.config.*", "commitlint.config.*", "captainhook.json", "grumphp.y*ml", "prek.toml")
+    + ("hk.pkl", "mise*.toml", "flake.nix", "shell.nix", "devbox.json", "devenv.*", "dot_*")
     # editors, when they open a folder, and the checkers that they start for it
-    + (".vimrc", ".nvimrc", ".nvim.lua", ".lvimrc", ".exrc", ".emacs", ".dir-locals*.el", "*.code-workspace")
-    + ("*.sublime-project", ".eslintrc.*js", "eslint.config.*", ".prettierrc.*js", "prettier.config.*")
-    + (".stylelintrc.*js", "stylelint.config.*", ".rubocop.y*ml", ".ycm_extra_conf.py")
-    # interactive shells of languages
-    + (".rprofile", ".irbrc", ".pryrc", ".ghci", ".iex.exs", ".octaverc", ".sqliterc", ".pythonrc*")
+    + (
+        "*.code-workspace",
+        "*.sublime-project",
+        "eslint.config.*",
+        "prettier.config.*",
+        "stylelint.config.*",
+        "pylintrc",
+    )
     # instructions and tools of assistants
-    + ("agents.md", "agents.override.md", "claude.md", "gemini.md", ".cursorrules", ".mcp.json")
-    # CI
-    + (".gitlab-ci.y*ml", "jenkinsfile*", ".travis.y*ml", ".drone.y*ml", "azure-pipelines*.y*ml", "appveyor.y*ml")
-    + (".appveyor.y*ml", "bitbucket-pipelines.y*ml", ".woodpecker.y*ml", ".cirrus.y*ml", "cloudbuild.y*ml")
+    + ("agents.md", "agents.override.md", "claude.md", "gemini.md", "qwen.md", "crush.md", "warp.md", "opencode.json*")
+    + ("crush.json",)
+    # CI and containers
+    + ("jenkinsfile*", "azure-pipelines*.y*ml", "appveyor.y*ml", "bitbucket-pipelines.y*ml", "cloudbuild.y*ml")
+    + ("buildspec*.y*ml", "bitrise.y*ml", "codemagic.y*ml", "docker-compose.override.y*ml", "compose.override.y*ml")
+    + ("devfile.y*ml",)
     # languages
-    + ("conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", "package.json", ".npmrc", ".yarnrc*", ".pnp.*")
-    + (".pnpmfile.*", ".bazelrc", "pyvenv.cfg")
+    + ("conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth", "package.json", "pyvenv.cfg", "startup.m")
+    + ("pnpm-workspace.y*ml", "bunfig.toml", "ansible.cfg", "gradle-wrapper.properties", "rust-toolchain*")
 )
-FOLDERS = frozenset(
-    (".vscode", ".idea", ".husky", ".githooks", ".devcontainer", ".zed", ".fleet", ".duckflow", ".claude", ".cursor")
-    + (".mvn", ".yarn", ".agents", ".codex", ".circleci", ".buildkite", ".woodpecker", ".gitea", ".forgejo", ".direnv")
-)
-PLACES = frozenset(
-    ((".github", "workflows"), (".github", "actions"), (".config", "fish"), (".config", "autostart"))
-    + ((".config", "systemd"), (".cargo", "config"), (".cargo", "config.toml"))
-)
-TOPS = frozenset(top for top, _ in PLACES)
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
 """Folders with programs under names that people type. Installers write there all the time, so only a change by a file
 tool counts."""
@@ -69,14 +72,18 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
     if not parts:
         return False
     name = parts[-1]
-    if any(fnmatchcase(name, pattern) for pattern in FILES) or FOLDERS & set(parts):
-        return True
-    # A folder that is put in place as a whole is named without its content.
-    if name in TOPS or PLACES & set(pairwise(parts)):
+    if any(fnmatchcase(name, pattern) for pattern in FILES) or any(map(_hides_settings, parts)):
         return True
     if is_new and any(fnmatchcase(name, pattern) for pattern in WHEN_NEW):
         return True
-    return _makes_git_folder(path, folder) or (folder is not None and git_runs(path, folder))
+    if _makes_git_folder(path, folder):
+        return True
+    return folder is not None and (git_runs(path, folder) or led_to(path, folder) or shadows(path, folder))
+
+
+def _hides_settings(name: str) -> bool:
+    is_hidden = name.startswith(".") and name.strip(".") != ""
+    return is_hidden and not any(fnmatchcase(name, pattern) for pattern in HARMLESS_HIDDEN)
 
 
 def _makes_git_folder(path: str, folder: Path | None) -> bool:
@@ -232,7 +239,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         # A lesson is one line in a file that Duckflow itself makes; it has its own operation.
         writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         new = impact.change == "create"
-        if writes_content and (runs_later(impact.path, new, folder) or INSTALLED & set(pairwise(_parts(impact.path)))):
+        if writes_content and (runs_later(impact.path, new, folder) or _is_program(impact.path, folder)):
             # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if len(deed.impacts) > MANY_FILES:
@@ -246,6 +253,11 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     return Assessment(
         scale.level, tuple(dict.fromkeys(scale.reasons)), scale.always_ask, runs_command, beyond_undo=beyond_undo
     )
+
+
+def _is_program(path: str, folder: Path | None) -> bool:
+    """Says whether the path lies where people's programs are found by their names."""
+    return not INSTALLED.isdisjoint(pairwise(_parts(path))) or (folder is not None and on_path(path, folder))
 
 
 def _added(impact: FileImpact) -> bool:

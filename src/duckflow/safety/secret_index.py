@@ -118,6 +118,10 @@ class SecretIndex:
             paths += sorted(path for path in self._linked.difference(paths) if (self._folder / path).is_file())
             return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
 
+    def packages(self) -> list[Path]:
+        """Returns the folders of installed packages that the last look found."""
+        return [self._folder / inner for inner in self._listed if inner.rpartition("/")[2] in PACKAGES]
+
     def _other_names(self, paths: list[str]) -> Iterator[str]:
         """Yields further names in the folder under which a secret file also exists, by a hard link."""
         inodes = {inode for inode in self._places(paths, links=1) if inode}

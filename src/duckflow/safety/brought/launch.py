@@ -8,7 +8,7 @@ folder."""
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -16,7 +16,6 @@ from pathlib import Path
 from duckflow.programs.launch import Launch
 from duckflow.safety.brought.agreements import Right
 from duckflow.safety.brought.copies import LARGEST_FILE
-from duckflow.safety.commands.words import Call
 from duckflow.safety.files import read_plain
 from duckflow.safety.sandbox.sandbox import Sandbox
 
@@ -207,45 +206,6 @@ def without_folder(environment: Mapping[str, str], folder: Path, line: str) -> d
     module_folders = python_folders(line, folder, lambda path: not path.is_relative_to(real_folder))
     variables = {**environment, **cleaned_variables, "PYTHONSAFEPATH": "1"}
     return variables | python_path(variables, module_folders)
-
-
-def runs_of_folder(line: str, folder: Path, home: str) -> bool:
-    """Says whether a command of the user's names a file of the work folder, or a program that runs what the folder
-    says, such as `make`. The model may have written either of them."""
-    from duckflow.safety.commands.parse import parse
-    from duckflow.safety.commands.project_tools import names_program
-    from duckflow.safety.commands.verdict import TooMuch
-
-    text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
-    text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
-    words = [word.rstrip("/") for word in WORD.findall(text)]
-    bases = ["", *(word for word in words if (folder / word).is_dir())]
-    paths = [os.path.relpath(folder / base / word, folder) for base in bases for word in words]
-    if any(_is_file_of(folder, found_path) for path in paths for found_path in _matching(folder, path)):
-        return True
-    try:
-        return any(names_program([*_spoken_words(call)]) for call in parse(line).calls)
-    except TooMuch:
-        return True
-
-
-def _matching(folder: Path, path: str) -> Iterable[Path]:
-    is_pattern = re.search(r"[*?\[]", path) and not path.startswith("..") and "**" not in path
-    return folder.glob(path) if is_pattern else (folder / path,)
-
-
-def _is_file_of(folder: Path, path: Path) -> bool:
-    places = (Path(os.path.normpath(path)), Path(os.path.realpath(path)))
-    tops = (folder, os.path.realpath(folder))
-    return path.is_file() and any(place.is_relative_to(top) for place in places for top in tops)
-
-
-def _spoken_words(call: Call) -> Iterator[str]:
-    """Yields the words of a call. A text that a shell is to run (`bash -c`) is split into the words in it."""
-    before = ""
-    for word in call.words:
-        yield from WORD.findall(word.text) if before == "-c" else (word.text,)
-        before = word.text
 
 
 class BroughtLaunch:

@@ -15,8 +15,9 @@ from pathlib import Path
 from duckflow.errors import ToolError
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.path_names import shown
+from duckflow.safety.sandbox.logins import without_logins
 from duckflow.safety.sandbox.packs import Packs, own_objects
-from duckflow.safety.sandbox.paths import SandboxPaths, between, without_logins
+from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
@@ -74,7 +75,8 @@ class Bubblewrap(Sandbox):
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
-                mounts.guard(shared_packages(self.paths.folder) if writes_folder else ())
+                packages = (place for place in self.paths.packages() if _lies_in(writable, place))
+                mounts.guard(shared_packages(packages))
             mounts.close_replaced()
             info_read, info_write = os.pipe()
             os.set_blocking(info_read, False)
@@ -108,7 +110,7 @@ class Bubblewrap(Sandbox):
 
     def _git_settings(self) -> list[Path]:
         folders = (*repositories(self.paths.folder).git_folders, *self.paths.git.folders)
-        return [folder / name for folder in folders for name in ("config", "config.worktree")]
+        return [path for folder in folders for path in folder.glob("config*")]
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
         paths = packs.forged(lambda launch: self.confine(launch, writes=False, secrets=True), self.paths.scratch.folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
-from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths, sweep_scratch
+from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths, Scratch, sweep_scratch
 from duckflow.safety.sandbox.sandbox import Contained, Sandbox, Unconfined
 from duckflow.safety.sandbox.seatbelt import PROGRAM, Seatbelt
 from duckflow.safety.sandbox.seccomp import Machine, machine
@@ -34,7 +34,10 @@ def choose(
     may read."""
     home = (home or Path.home()).resolve()
     folder = folder.resolve()
-    paths = SandboxPaths(folder, home, settings, tuple(private), record=record, git=GitPlaces.of(folder), added=added)
+    writable = (folder / Path(name).expanduser() for name in settings.writable)
+    scratch = Scratch([path.resolve() for path in (folder, *writable, *added)])
+    git = GitPlaces.of(folder)
+    paths = SandboxPaths(folder, home, settings, tuple(private), scratch, record=record, git=git, added=added)
     sweep_scratch()
     if settings.kind == "none":
         return Unconfined(paths, say("sandbox.off"))

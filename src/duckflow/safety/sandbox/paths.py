@@ -3,23 +3,23 @@
 import contextlib
 import hashlib
 import os
-import re
 import shutil
-import stat
 import tempfile
 import weakref
+from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.safety.files import hold_lock, read_plain
+from duckflow.safety.files import hold_lock
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, SETTINGS_IN_HOME, SYSTEM, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
+from duckflow.safety.sandbox.logins import holds_login
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.secrets import own_secret_name, secret_name
 
 PREFIX = "duckflow-"
 LOCK = "lock"
@@ -28,8 +28,11 @@ LOCK = "lock"
 class Scratch:
     """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
-    def __init__(self) -> None:
-        new_folder = Path(tempfile.mkdtemp(prefix="new-")).resolve()
+    def __init__(self, reached: Iterable[Path] = ()) -> None:
+        """`reached` are the folders that commands or file tools write in. They could swap parts of the scratch folder
+        for links, so it lies in none of them."""
+        places = (place for place in _temporary_places() if not any(map(place.is_relative_to, reached)))
+        new_folder = Path(tempfile.mkdtemp(prefix="new-", dir=next(places, None))).resolve()
         self._lock = hold_lock(new_folder / LOCK, os.O_CREAT)
         # The folder gets this name only when it is locked: before that, another session could sweep it away.
         self.top = new_folder.rename(new_folder.with_name(PREFIX + new_folder.name.removeprefix("new-")))
@@ -57,11 +60,16 @@ class Scratch:
         return file
 
 
+def _temporary_places() -> list[Path]:
+    places = map(os.path.realpath, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
+    return [Path(place) for place in dict.fromkeys(places) if os.access(place, os.W_OK)]
+
+
 def sweep_scratch() -> int:
     """Removes the temporary folders of sessions that were killed, and returns their number. The system lets go of a
     dead process's lock, so a folder whose lock is free belongs to nobody."""
     count = 0
-    for scratch_folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+    for scratch_folder in (folder for place in _temporary_places() for folder in place.glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if scratch_folder.is_symlink() or scratch_folder.lstat().st_uid != os.getuid():
                 continue
@@ -78,22 +86,14 @@ def _remove(top: str, lock: int) -> None:
         os.close(lock)
 
 
-LOGIN = re.compile(
-    r"(?i)passw(?:or)?d|token|secret|api[_-]?key|_auth\b|authorization|extraheader|://(?!git@)[^/]+@|/t/[a-z]{2}-"
-)
-COMMENTS = ("#", ";", "--")
-LOGIN_IN_ADDRESS = re.compile(r"://(?!git@)[^/\s@]+@")
-LOGIN_LINE = re.compile(
-    r"(?im)^([ \t]*(?:extraheader|[\w-]*(?:passw|token|secret|apikey|_auth)[\w-]*)[ \t]*=)(?:\\\n|.)*"
-)
-"""Matches a setting whose value is a login, with its continuation lines."""
-LARGEST_SETTINGS = 256 * 1024
 PROGRAMS_IN_HOME = ("bin", ".local/bin")
 """Folders in which people keep scripts of their own, beside files that these scripts read."""
 INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links into an installation, which has their libraries beside its `bin`."""
 LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 """Names of folders with libraries. An installation has at least one of them beside its `bin`."""
+MOST_LOOKED_INTO = 100
+"""The largest number of folders in one place of programs that are searched for secrets, since a command waits."""
 VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
 """Parts of tools such as pyenv and asdf, which are often clones of their repositories. Their shims need the others."""
 GIT_PARTS = (
@@ -202,7 +202,7 @@ class SandboxPaths:
             *(f"{self.home}/{name}" for name in TOOLS_IN_HOME),
             *map(str, repository),
         ]
-        opened_paths += [path for name in SETTINGS_IN_HOME if not _holds_login(path := f"{self.home}/{name}")]
+        opened_paths += [path for name in SETTINGS_IN_HOME if not holds_login(path := f"{self.home}/{name}")]
         opened_paths += _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
         return outermost(as_first_seen(opened_paths))
 
@@ -220,6 +220,11 @@ class SandboxPaths:
             if secret.path not in shown_paths
         )
         return CoveredSecrets(secrets, all(found_secrets.whole for found_secrets in secrets_by_folder))
+
+    def packages(self) -> list[Path]:
+        """Returns the folders of installed packages in the work folder, as `covered` has found them."""
+        packages = secret_index(around(self.folder)).packages()
+        return [place for place in packages if place.is_relative_to(self.folder)]
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
@@ -249,40 +254,21 @@ def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
     return outermost(os.path.realpath(name) for name in names if os.access(name, os.R_OK))
 
 
-def _secret_entries(place: str, shown: Container[str]) -> list[str]:
-    with contextlib.suppress(OSError):
-        return [f"{place}/{name}" for name in os.listdir(place) if secret_name(name) and f"{place}/{name}" not in shown]
-    return []
-
-
-def _holds_login(path: str) -> bool:
-    """Says whether a file of settings holds a password or a token, or cannot be read."""
-    try:
-        file_stat = Path(path).stat()
-        return stat.S_ISREG(file_stat.st_mode) and _names_login(path, file_stat.st_ino, file_stat.st_mtime_ns)
-    except FileNotFoundError:
-        return False
-    except OSError:
-        return True
-
-
-@lru_cache(64)
-def _names_login(path: str, inode: int, changed_at: int) -> bool:
-    lines = read_plain(Path(path), LARGEST_SETTINGS).decode("utf-8", "replace").splitlines()
-    return any(LOGIN.search(line) for line in lines if not line.lstrip().startswith(COMMENTS))
-
-
-def without_logins(settings: Path) -> str | None:
-    """Returns the text of git's settings without passwords and tokens, or None where there are none to remove. A link
-    is not followed."""
-    if os.path.realpath(settings) != str(settings):
-        return None
-    try:
-        text = read_plain(settings, LARGEST_SETTINGS).decode("utf-8", "surrogateescape")
-    except (OSError, ValueError):
-        return None
-    clean_text = LOGIN_LINE.sub(r"\1", LOGIN_IN_ADDRESS.sub("://", text))
-    return clean_text if clean_text != text else None
+def _secret_entries(place: str, shown: Container[str]) -> Iterator[str]:
+    """Yields what looks secret in a place of programs and in the folders below it, except in libraries. Packages bring
+    keys and certificates, so further inside an installation only names count that people give to their own secrets."""
+    is_installed = any(Path(place, name).is_dir() for name in LIBRARIES)
+    waiting_folders, looked_into = deque([place]), 0
+    while waiting_folders and looked_into < MOST_LOOKED_INTO:
+        folder = waiting_folders.popleft()
+        looked_into += 1
+        is_secret = own_secret_name if is_installed and folder != place else secret_name
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                if is_secret(entry.name) or (entry.name == ".git"):
+                    yield from () if entry.path in shown else (entry.path,)
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in LIBRARIES:
+                    waiting_folders.append(entry.path)
 
 
 @lru_cache(4)

@@ -4,33 +4,23 @@ back."""
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
-from duckflow.safety.files import folders_in
-
-STORES = ("node_modules/.pnpm", "node_modules/.store", "node_modules/.bun")
+STORES = (".pnpm", ".store", ".bun")
 """Folders in `node_modules` that hold the packages themselves; the other folders there are links to these packages."""
-ENVIRONMENT = "pyvenv.cfg"
-LARGE = ("node_modules", ".git")
+NODE = "node_modules"
 MOST_LOOKED_AT = 200
 
 
-def shared_packages(folder: Path) -> list[Path]:
-    """Returns the folders of shared packages in the work folder and in the folders directly in it."""
-    shared_folders: list[Path] = []
-    for top_folder in (folder, *folders_in(folder)):
-        candidates = [top_folder / store for store in STORES]
-        if (top_folder / ENVIRONMENT).exists():
-            candidates += [version / "site-packages" for version in folders_in(top_folder / "lib")]
-        # A folder within, such as `app`, may have an environment of its own.
-        for inner_folder in folders_in(top_folder) if top_folder != folder and top_folder.name not in LARGE else ():
-            if (inner_folder / ENVIRONMENT).exists():
-                candidates += [version / "site-packages" for version in folders_in(inner_folder / "lib")]
-        shared_folders += [candidate for candidate in candidates if _is_shared(candidate)]
-    return shared_folders
+def shared_packages(packages: Iterable[Path]) -> list[Path]:
+    """Returns the folders of shared packages among these folders of packages."""
+    places = [
+        inner for place in packages for inner in (map(place.joinpath, STORES) if place.name == NODE else (place,))
+    ]
+    return list(filter(_is_shared, places))
 
 
 def _is_shared(place: Path) -> bool:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from duckflow.clock import PausableTimeout
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.rpc import RpcError
+from duckflow.safety.brought.own_programs import served_from
 from duckflow.state.data import Phrase, say
 from duckflow.tools.outside.client import Client, Elicit, Show, Table
 from duckflow.tools.outside.http import LOGIN_NEEDED
@@ -203,6 +204,12 @@ class OutsideServer:
         else:
             # A program of the same name in the work folder is not the one that the user means.
             argv[0] = find_program(str(Path(argv[0]).expanduser()), self._folder) or argv[0]
+            if name := served_from(argv, self._where(), self._folder):
+                raise ValueError(
+                    f"{name}: this is of the work folder, where the model may have changed it; "
+                    "in the folder's .mcp.json the server would run from a copy, in the sandbox"
+                )
+            environment = child_environment(environment_outside(self._folder), settings.env)
             launch = Launch(argv, self._where(), environment)
         await client.over_stdio(launch if launch.takes_along else on_lifeline(launch, ENDING_SECONDS))
 

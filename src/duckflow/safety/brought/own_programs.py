@@ -1,0 +1,119 @@
+"""Decides which hooks and servers of the user's own may run with the user's rights: those that start nothing of the
+work folder.
+
+A program may read its orders from the folder that it runs in, and nobody can list all programs that do. So a hook keeps
+the user's rights only if every program in it is known to do nothing of the kind, or is a file of the user's own."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from duckflow.safety.brought.launch import NAMED_FOLDER, WORD
+from duckflow.safety.commands.parse import parse
+from duckflow.safety.commands.project_tools import names_program
+from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
+from duckflow.safety.commands.verdict import TooMuch
+from duckflow.safety.commands.words import WRAPPERS, Call, look_behind, names, program_name
+
+SHELLS = names("sh bash dash zsh ksh fish")
+INTERPRETERS = SHELLS | names("python node ruby perl php source .")
+HARMLESS = names("""
+[ break continue exit export kill local read return set shift trap unset wait chmod cp ln mkdir mktemp mv rm rmdir tee
+touch afplay aplay canberra-gtk-play dunstify espeak notify-send ntfy osascript paplay pw-play say spd-say
+terminal-notifier tput curl logger pbcopy wall wget wl-copy xclip xsel
+""")
+"""Programs beside those that only read: parts of the shell, and programs that write files, notify or send."""
+CODE = re.compile(r"-[a-z]*c")
+PLAIN_WRAPPERS = ("unknown_program", "as_administrator", "at_run_time")
+
+
+FETCHERS = names("npx pnpx bunx uvx")
+"""Programs that fetch what they run. A folder that they are given is for the fetched program."""
+STARTERS = (
+    INTERPRETERS
+    | FETCHERS
+    | names("bun cargo deno dotnet env go hatch java make npm pdm pnpm poetry rye ts-node tsx uv yarn")
+)
+
+
+def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
+    """Returns the first word of a server's command by which it would run something of the work folder; else an empty
+    text."""
+    program = program_name(argv[0])
+
+    def is_of_folder(place: Path) -> bool:
+        paths = (Path(os.path.normpath(place)), Path(os.path.realpath(place)))
+        return any(path.is_relative_to(top) for path in paths for top in (folder, os.path.realpath(folder)))
+
+    for index, word in enumerate(argv):
+        path = start_folder / Path(word.partition("=")[2] if word.startswith("-") else word).expanduser()
+        starts_folder = program in STARTERS - FETCHERS and word != argv[0]
+        is_started = (path.is_file() and (index == 0 or program in STARTERS)) or (path.is_dir() and starts_folder)
+        if "/" in word and is_started and is_of_folder(path):
+            return word
+    return ""
+
+
+def runs_of_folder(line: str, folder: Path, home: str) -> bool:
+    """Says whether a command of the user's may run something that the model has written: it names a file of the work
+    folder, or a program that may read its orders there."""
+    text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
+    text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
+    words = [word.rstrip("/") for word in WORD.findall(text)]
+    bases = ["", *(word for word in words if (folder / word).is_dir())]
+    paths = [os.path.relpath(folder / base / word, folder) for base in bases for word in words]
+    if any(_is_file_of(folder, found_path) for path in paths for found_path in _matching(folder, path)):
+        return True
+    try:
+        return not all(map(_is_known, parse(text).calls))
+    except TooMuch:
+        return True
+
+
+def _matching(folder: Path, path: str) -> Iterable[Path]:
+    is_pattern = re.search(r"[*?\[]", path) and not path.startswith("..") and "**" not in path
+    return folder.glob(path) if is_pattern else (folder / path,)
+
+
+def _is_file_of(folder: Path, path: Path) -> bool:
+    places = (Path(os.path.normpath(path)), Path(os.path.realpath(path)))
+    tops = (folder, os.path.realpath(folder))
+    return path.is_file() and any(place.is_relative_to(top) for place in places for top in tops)
+
+
+def _is_known(call: Call) -> bool:
+    """Says whether a call surely reads no orders from the folder that it runs in. A file of the user's own counts by
+    its path, unless it is a program on PATH."""
+    if not call.words:
+        return True
+    if not call.words[0].known or names_program([*_spoken_words(call)]):
+        return False
+    path, name = call.words[0].text, call.program
+    if "/" in path and str(Path(path).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        return True
+    if name in WRAPPERS and (behind := look_behind(call, ())):
+        return WRAPPERS[name][0] in PLAIN_WRAPPERS and not behind.texts and _is_known(call.running(behind.words))
+    if name in INTERPRETERS:
+        return _is_known_script(call)
+    if name == "git":
+        subcommands = (" ".join(("git", *call.plain_words[:count])) for count in (1, 2))
+        return not call.texts or any(words in GIT_READERS for words in subcommands)
+    return name in READERS or name in HARMLESS
+
+
+def _is_known_script(call: Call) -> bool:
+    """Says whether an interpreter runs a script of the user's own, or a text that stands in the call."""
+    for option, word in zip(call.texts, call.texts[1:], strict=False):
+        if CODE.fullmatch(option):
+            # Python takes no module from the folder, since the hook's environment says so.
+            return call.program == "python" or (call.program in SHELLS and all(map(_is_known, parse(word).calls)))
+    return "-m" not in call.texts and any(Path(word).is_absolute() for word in call.plain_words[:1])
+
+
+def _spoken_words(call: Call) -> Iterator[str]:
+    """Yields the words of a call. A text that a shell is to run (`bash -c`) is split into the words in it."""
+    before = ""
+    for word in call.words:
+        yield from WORD.findall(word.text) if CODE.fullmatch(before) else (word.text,)
+        before = word.text
