@@ -43,10 +43,11 @@ test-all: check
 	$(BIN)/pytest $(PARALLEL) -m 'not slow' -rs --hypothesis-profile=thorough
 	$(BIN)/pytest -m slow -rs --hypothesis-profile=thorough -o faulthandler_timeout=7200
 
+# The type checker makes very many objects that are soon gone: more room for new ones saves Node a fifth of the time.
 check: $(VENV)/.dev
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/basedpyright
+	NODE_OPTIONS="$$NODE_OPTIONS --max-semi-space-size=128" $(BIN)/basedpyright
 	$(BIN)/lint-imports
 	@$(BIN)/python -m tests.i18n.missing
 
