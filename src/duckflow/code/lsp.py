@@ -13,6 +13,7 @@ from urllib.parse import quote, unquote
 from duckflow.programs.launch import AT_ONCE, Launch
 from duckflow.programs.process import ProcessTree
 from duckflow.rpc import GONE, METHOD_NOT_FOUND, Message, Peer, RpcError
+from duckflow.state.data import as_table
 
 LONGEST = 64 * 1024 * 1024
 PATIENCE_SECONDS = 2.0
@@ -77,8 +78,8 @@ class LanguageServer:
             "initializationOptions": options or {},
         }
         async with asyncio.timeout(seconds):
-            answer = _table(await self._peer.call("initialize", params))
-        self._able = _table(answer.get("capabilities"))
+            answer = as_table(await self._peer.call("initialize", params))
+        self._able = as_table(answer.get("capabilities"))
         self._peer.notify("initialized")
 
     def show(self, path: str, text: str) -> None:
@@ -98,7 +99,7 @@ class LanguageServer:
         """Returns the places that define exactly this name. Servers also return similar names, which are left out."""
         async with asyncio.timeout(seconds):
             answer = await self._peer.call("workspace/symbol", {"query": name})
-        symbols = map(_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
+        symbols = map(as_table, cast("list[Any]", answer)) if isinstance(answer, list) else ()
         return self._places([symbol.get("location") for symbol in symbols if symbol.get("name") == name])
 
     async def definition(self, place: CodePlace, seconds: float) -> list[CodePlace]:
@@ -118,7 +119,7 @@ class LanguageServer:
                 self._told.clear()
                 await self._told.wait()
             document = {"textDocument": {"uri": self._uri(path)}}
-            report = _table(await self._peer.call("textDocument/diagnostic", document))
+            report = as_table(await self._peer.call("textDocument/diagnostic", document))
             return _diagnostics(path, report.get("items"))
 
     async def aclose(self) -> None:
@@ -157,9 +158,9 @@ class LanguageServer:
     def _places(self, answer: Iterable[Any]) -> list[CodePlace]:
         """Returns the places that lie in the folder. A server may also name places outside it, or none."""
         places = list[CodePlace]()
-        for location in map(_table, answer):
+        for location in map(as_table, answer):
             uri = str(location.get("uri") or location.get("targetUri") or "")
-            start = _table(_table(location.get("range") or location.get("targetSelectionRange")).get("start"))
+            start = as_table(as_table(location.get("range") or location.get("targetSelectionRange")).get("start"))
             path = Path(unquote(uri.removeprefix("file://")))
             if uri.startswith("file://") and path.is_relative_to(self._folder):
                 line, column = int(start.get("line", 0)) + 1, int(start.get("character", 0))
@@ -176,7 +177,7 @@ class LanguageServer:
             case "workspace/workspaceFolders":
                 return [{"uri": _address(self._folder), "name": self._folder.name}]
             case "client/registerCapability":
-                registrations = map(_table, cast("list[Any]", params.get("registrations") or []))
+                registrations = map(as_table, cast("list[Any]", params.get("registrations") or []))
                 if any(registration.get("method") == "textDocument/diagnostic" for registration in registrations):
                     self._able["diagnosticProvider"] = True
                     self._told.set()
@@ -234,17 +235,13 @@ def _next_message(unread: bytearray) -> bytes:
 def _diagnostics(path: str, answer: Any) -> list[Diagnostic]:
     items = cast("list[Any]", answer) if isinstance(answer, list) else []
     diagnostics = list[Diagnostic]()
-    for item in map(_table, items):
-        start = _table(_table(item.get("range")).get("start"))
+    for item in map(as_table, items):
+        start = as_table(as_table(item.get("range")).get("start"))
         message = " ".join(str(item.get("message", "")).split())
         diagnostics.append(
             Diagnostic(path, int(start.get("line", 0)) + 1, message, item.get("severity", ERROR) == ERROR)
         )
     return diagnostics
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _address(path: Path) -> str:

@@ -178,21 +178,21 @@ def _decision_parameters() -> Schema:
     return {
         "type": "object",
         "properties": {
-            "step": _one_of(steps),
-            "next_step": _one_of(get_args(NextStep)),
+            "step": one_of(steps),
+            "next_step": one_of(get_args(NextStep)),
             "confidence": {"type": "number"},
             "goal_consistency": TEXT,
             "constraint_check": TEXT,
             "alternative": TEXT,
-            "prompt_pattern": _one_of(get_args(PromptPattern)),
-            "rating": _one_of(get_args(Rating)),
-            "verdict": _one_of(get_args(ReviewVerdict)),
+            "prompt_pattern": one_of(get_args(PromptPattern)),
+            "rating": one_of(get_args(Rating)),
+            "verdict": one_of(get_args(ReviewVerdict)),
             "state_delta": {"type": "object", "properties": delta},
         },
     }
 
 
-def _one_of(values: Iterable[str]) -> Schema:
+def one_of(values: Iterable[str]) -> Schema:
     return {"type": "string", "enum": [str(value) for value in values]}
 
 

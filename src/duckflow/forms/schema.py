@@ -9,6 +9,7 @@ strict mode tells the members of a union apart by their first property.
 from collections.abc import Sequence
 from typing import Any, cast, get_args
 
+from duckflow.forms.calls import one_of
 from duckflow.state.action import CHECK_PATTERN, NextStep, Operation, PromptPattern, TaskProfile
 from duckflow.state.phase import Phase, Rating, ReviewVerdict, StateDelta
 
@@ -37,7 +38,7 @@ def decision_schema(
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}
     review_properties: Schema = (
-        {"rating": _one_of(get_args(Rating)), "verdict": _one_of(get_args(ReviewVerdict))} if review else {}
+        {"rating": one_of(get_args(Rating)), "verdict": one_of(get_args(ReviewVerdict))} if review else {}
     )
     length_limit: Schema = {} if several_actions else {"maxItems": 1}
     left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
@@ -48,8 +49,8 @@ def decision_schema(
             "goal_consistency": CHECK,
             "constraint_check": CHECK,
             "confidence": {"type": "number"},
-            "task_profile": _one_of(TaskProfile),
-            "step": _one_of(step for step in steps if step not in left_out),
+            "task_profile": one_of(TaskProfile),
+            "step": one_of(step for step in steps if step not in left_out),
             **review_properties,
             **delta,
             "actions": {
@@ -57,8 +58,8 @@ def decision_schema(
                 "items": actions[0] if len(actions) == 1 else {"anyOf": actions},
                 **length_limit,
             },
-            "next_step": _one_of(kind for kind in get_args(NextStep) if kind not in left_out),
-            "prompt_pattern": _one_of(get_args(PromptPattern)),
+            "next_step": one_of(kind for kind in get_args(NextStep) if kind not in left_out),
+            "prompt_pattern": one_of(get_args(PromptPattern)),
         }
     )
 
@@ -93,7 +94,7 @@ def _actions(operations: Sequence[Operation]) -> list[Schema]:
             shapes.append((args, [operation.name]))
         else:
             names.append(operation.name)
-    return [_object({"operation": _one_of(names), "reasoning": TEXT, "args": args}) for args, names in shapes]
+    return [_object({"operation": one_of(names), "reasoning": TEXT, "args": args}) for args, names in shapes]
 
 
 def _object(properties: Schema) -> Schema:
@@ -103,10 +104,6 @@ def _object(properties: Schema) -> Schema:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _one_of(values: Any) -> Schema:
-    return {"type": "string", "enum": [str(value) for value in values]}
 
 
 def _closed(schema: Schema) -> Schema:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError
-from duckflow.proof.python_tests import UNREADABLE, shape_of, tests_of
+from duckflow.proof.python_tests import UNREADABLE, only_words, shape_of, tests_of
 from duckflow.proof.runners import runner_of, tests_by_runner
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
@@ -174,11 +174,7 @@ def _surroundings(tree: ast.Module) -> list[str]:
     holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
     plain_nodes = [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
-    return [ast.dump(node) for node in plain_nodes if id(node) not in tests and not _only_text(node)]
-
-
-def _only_text(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return [ast.dump(node) for node in plain_nodes if id(node) not in tests and not only_words(node)]
 
 
 def _shared_names(change: FileVersions) -> set[str]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-TEST_AFFIX = re.compile(r"^_*tests?_|[_.-](?:tests?|spec)$|Tests?$")
 CASES = re.compile(r"Test|.*TestCase|.*Tests?$")
 ASSERTING = re.compile(r"assert(?:_?\w+)?|raises(?:_\w+)?|warns|fail(?:If|Unless)?\w*|deprecated_call|check(?:_\w+)?")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -105,7 +104,7 @@ def _holds_tests(node: ast.ClassDef) -> bool:
 def shape_of(test: Function, named: bool = True) -> str:
     """Returns the code of a test in a comparable form, without its comments and docstring."""
     bare_test = copy.copy(test)
-    bare_test.body = [node for node in test.body if not _only_words(node)]
+    bare_test.body = [node for node in test.body if not only_words(node)]
     bare_test.name = test.name if named else ""
     return ast.dump(bare_test)
 
@@ -116,7 +115,7 @@ def _body(name: str, test: Function) -> tuple[str, str]:
     return name.rpartition("::")[0], shape_of(test, named=False)
 
 
-def _only_words(node: ast.stmt) -> bool:
+def only_words(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 

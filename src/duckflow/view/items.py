@@ -333,6 +333,13 @@ def review_line(review: Review, words: Words) -> str:
     return words("review.line", rating=rating, verdict=verdict)
 
 
+def is_streaming(item: Item) -> bool:
+    """Says whether the item is likely to change again in a moment."""
+    return (isinstance(item, TextItem) and item.state == "streaming") or (
+        isinstance(item, OutputItem) and not item.over
+    )
+
+
 def told_evidence(text: str, words: Words) -> str:
     """Translates evidence that was written for the model into the user's language."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from duckflow.i18n.words import Words
-from duckflow.view.items import Item, OutputItem, TextItem
+from duckflow.view.items import Item, is_streaming
 from duckflow.web.telling import item_message, sent
 
 UNREAD = 8 * 1024 * 1024
@@ -90,10 +90,10 @@ class Pages:
         if not self._open:
             self._stale = True
             return
-        passing_items = [item for item in items if _passes(item)]
+        passing_items = [item for item in items if is_streaming(item)]
         if number or len(passing_items) < len(items):
             self._tell_passing()
-            self._send(item_message(number, [item for item in items if not _passes(item)], self._words))
+            self._send(item_message(number, [item for item in items if not is_streaming(item)], self._words))
             self._stale = True
         self._soon |= {item.id: item for item in passing_items}
         if not self._later:
@@ -125,13 +125,6 @@ class Pages:
             page.put(data)
             if message["number"]:
                 page.recorded.set()
-
-
-def _passes(item: Item) -> bool:
-    """Says whether the item is likely to change again in a moment."""
-    return (isinstance(item, TextItem) and item.state == "streaming") or (
-        isinstance(item, OutputItem) and not item.over
-    )
 
 
 def changed_facts(before: Facts, after: Facts) -> Facts:

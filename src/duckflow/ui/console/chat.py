@@ -30,11 +30,11 @@ from duckflow.view.items import (
     Item,
     NoticeItem,
     NowItem,
-    OutputItem,
     QuestionItem,
     ReportItem,
     TextItem,
     TurnItem,
+    is_streaming,
 )
 from duckflow.view.view import View
 
@@ -138,7 +138,7 @@ class Chat:
             self._attention.draw(item)
             self._draw(item)
         # The animation draws streaming items: they may come faster than a screen can be drawn.
-        if not items or not all(map(_streams, items)):
+        if not items or not all(map(is_streaming, items)):
             self._line.redraw()
 
     def _draw(self, item: Item) -> None:
@@ -282,9 +282,3 @@ class Chat:
             self._line.hand_to(None)
         else:
             self._line.leave()
-
-
-def _streams(item: Item) -> bool:
-    return (isinstance(item, TextItem) and item.state == "streaming") or (
-        isinstance(item, OutputItem) and not item.over
-    )
