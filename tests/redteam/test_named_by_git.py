@@ -113,6 +113,7 @@ MADE = {
 
 
 @pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["bubblewrap", "landlock"])
 @pytest.mark.parametrize("name", MADE)
 async def test_a_new_repository_that_starts_programs_is_told(tmp_path: Path, work: Path, name: str, kind: str) -> None:

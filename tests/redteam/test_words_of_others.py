@@ -70,6 +70,7 @@ async def test_they_are_no_yes_to_a_plan(tmp_path: Path, home: Path, source: str
     await story.close()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("answer", ["", "no", "yes"])
 @pytest.mark.parametrize("text", [*YES, "yes, in the background", "yes, don't ask again"])
 async def test_the_yes_of_a_calling_program_is_confirmed_by_its_user_or_none(
@@ -110,6 +111,7 @@ async def test_they_lead_to_no_picture_elsewhere(tmp_path: Path, home: Path, sou
     await story.close()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("text", MENTIONS)
 @pytest.mark.parametrize("who", ["a program", "the fleet"])
 async def test_what_a_program_sends_leads_to_none_either(
