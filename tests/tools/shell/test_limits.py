@@ -55,7 +55,8 @@ async def test_a_disk_that_runs_full_ends_the_command(tmp_path: Path) -> None:
 
 async def test_a_file_does_not_grow_beyond_its_limit(tmp_path: Path) -> None:
     shell = shell_in(tmp_path, settings=ShellSettings(max_file_mib=1))
-    await shell.run("sleep 0.5; head -c 5M /dev/zero > big || true")
+    limited = 'until [ "$(ulimit -f)" != unlimited ]; do sleep 0.05; done'
+    await shell.run(f"{limited}; head -c 5M /dev/zero > big || true")
     assert (tmp_path / "big").stat().st_size <= 2**20
 
 
