@@ -4,6 +4,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -70,8 +71,10 @@ CONTENTS = "|".join(
 the border of the word is looked at behind the first letter."""
 
 
+@lru_cache(8192)
 def secret_name(path: str) -> bool:
-    """Says whether a path looks like it holds a secret; templates, public keys and code do not."""
+    """Says whether a path looks like it holds a secret; templates, public keys and code do not. The answers are kept,
+    because every command asks for all names in the folders of programs."""
     *folders, name = path.lower().replace("\\", "/").split("/")
     name = _original(name)
     tells_secret = own_secret_name(name) or name.endswith(ENDINGS)
