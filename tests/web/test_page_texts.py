@@ -58,14 +58,14 @@ def filled(annotation: Any, depth: int = 0) -> Any:
     if annotation is Phrase:
         return say(WORST, text=WORST)
     if isinstance(annotation, type) and issubclass(annotation, tuple):
-        return [filled(part, depth + 1) for part in get_type_hints(annotation).values()]
+        return [filled(part, depth + 1) for part in get_type_hints(cast("type[object]", annotation)).values()]
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
-        return next(iter(cast("type[enum.Enum]", annotation)))
+        return next(iter(annotation))
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         fields = annotation.model_fields.items()
         wanted = [(name, field) for name, field in fields if name != "at" and (field.is_required() or depth < DEEPEST)]
         return annotation.model_validate({name: filled(field.annotation, depth + 1) for name, field in wanted})
-    return {bool: True, int: 1, float: 0.5}.get(annotation, WORST)
+    return next((value for value in (True, 1, 0.5) if annotation is type(value)), WORST)
 
 
 class MarkedFleet(PlayedFleet):
@@ -83,9 +83,12 @@ class MarkedFleet(PlayedFleet):
         return [{**worker, "worker": WORST, "place": WORST, "machine": WORST} for worker in await super().workers()]
 
     async def task(self, fleet: str, task: str) -> Mapping[str, Any]:
-        open_ended = {"open": say(WORST, text=WORST).model_dump(), "branch": WORST}
+        said = {"findings": [WORST], "evidence": [WORST], "touched_outside": [WORST], "said": WORST, "branch": WORST}
+        figures = {"commit": MARK, "cost_usd": 0.1, "tokens": 5, "seconds": 3}
+        checks = [{"command": WORST, "code": 1, "output": WORST}]
+        report = {**said, **figures, "checks": checks, "files": [{"path": WORST, "added": 1, "removed": 1}]}
         line = {"at": 1767225600.0, "attempt": 1, "said": WORST}
-        return {"attempts": [open_ended], "numbers": [1], "rows": [[WORST, WORST]], "lines": [line]}
+        return {"attempts": [report, report], "numbers": [1, 2], "rows": [[WORST, WORST]], "lines": [line]}
 
     async def diff(self, fleet: str, task: str, attempt: int) -> str:
         return f"--- a/{PAYLOADS[0]}\n+++ b/{PAYLOADS[0]}\n@@ -1 +1 @@\n-{PAYLOADS[1]}\n+{PAYLOADS[2]}"
@@ -139,6 +142,8 @@ async def test_fleets_and_models_are_drawn_as_text(tmp_path: Path) -> None:
         await tab.find(".closer > summary").first.click()
         await tab.see(".closer .out")
         await assert_only_text(tab, "fleet")
+        await tab.see(".closer .diff")
+        await assert_only_text(tab, "diff of a fleet")
 
 
 LINES = "\n".join(payload for payload in PAYLOADS if payload.isprintable())
