@@ -3,7 +3,7 @@
 import asyncio
 import json
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 Said = dict[str, str]
 HOME, FOLDER, SNAKE = Path("/tmp/ann"), "snake", "snake.py"
 DESK: "ViewportSize" = {"width": 1400, "height": 840}
+PHONES: Mapping[str, "ViewportSize"] = {"-phone": PHONE}
+SIZES: Mapping[str, "ViewportSize"] = {"": DESK, **PHONES}
 OTHER, TASKS = "20260102-000000-abcdef", 200
 OLD = '''"""The board and how the snake moves on it."""
 
@@ -111,7 +113,9 @@ async def take(language: str, said: Said, folder: Path) -> None:
         await asked.wait()
         camera = Camera(browser, site, folder, language)
         await camera.shoot("gate", f"#/s/{ID}", ".card")
-        await camera.shoot("work", f"#/s/{ID}/work", ".panel .job")
+        # On a desk the plan stands beside the Gate already.
+        await camera.shoot("work", f"#/s/{ID}/work", ".panel .job", sizes=PHONES)
+        await camera.shoot("vitals", f"#/s/{ID}/health", ".chart")
         await camera.shoot("list", "#/", ".session .question")
         await camera.shoot("new", "#/new", ".new-session textarea")
         await camera.shoot("models", "#/models", ".endpoints li")
@@ -163,8 +167,9 @@ class Camera:
         place: str,
         seen: str,
         prepare: Callable[[Tab], Awaitable[None]] | None = None,
+        sizes: Mapping[str, "ViewportSize"] = SIZES,
     ) -> None:
-        for where, size in (("", DESK), ("-phone", PHONE)):
+        for where, size in sizes.items():
             tab = await visit(self._browser, self._site, place, size, "dark" if where else "light")
             await tab.see(seen)
             if prepare:

@@ -90,6 +90,9 @@ async def test_links_in_the_home_lead_nowhere_else(tmp_path: Path, monkeypatch: 
     home, outside = tmp_path / "home", tmp_path / "outside"
     (home / "work").mkdir(parents=True)
     (outside / "secret-folder").mkdir(parents=True)
+    for hidden in (".ssh", "work/.git"):
+        (home / hidden / "keys").mkdir(parents=True)
+    (home / "to-hidden").symlink_to(home / ".ssh")
     (home / "way-out").symlink_to(outside)
     (home / "work" / "up").symlink_to("/")
     monkeypatch.setenv("HOME", str(home))
@@ -99,10 +102,11 @@ async def test_links_in_the_home_lead_nowhere_else(tmp_path: Path, monkeypatch: 
         for place in (
             home / "way-out", home / "way-out/secret-folder", home / "work/up/etc", home / "work/../../outside",
             f"{home}/work/..//../outside", "~/way-out", "~root", "/", f"{home}\0/etc", f"{home}-evil", "//", "~/..",
+            "~/.ssh", "~/.ssh/keys", "~/work/.git/keys", "~/work/../.ssh", "~/to-hidden", "~/to-hidden/keys",
         ):  # fmt: skip
             answer = await browser.http.get(f"{browser.top}api/folders", params={"at": str(place)})
             assert answer.status_code == 400 and answer.json().keys() == {"error"}, place
-        assert "work" in (await browser.get("folders"))["folders"]
+        assert (await browser.get("folders"))["folders"] == ["work"]
         # A link that leads in a circle is no folder, and hides none.
         (home / "circle").symlink_to("circle")
         assert "work" in (await browser.get("folders"))["folders"]

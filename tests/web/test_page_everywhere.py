@@ -102,6 +102,38 @@ async def wider_than_the_screen(tab: Tab) -> list[str]:
     )
 
 
+async def test_parts_that_have_a_gap_between_them_stand_in_a_row(tmp_path: Path) -> None:
+    """A gap has no effect where nothing is laid out in rows or a grid: the parts would touch each other."""
+    fleet, models = PlayedFleet(30, asks=1), PlayedModels()
+    async with (
+        Talk(tmp_path, SCRIPT) as talk,
+        Site(talk.paths, fleet=fleet, models=models) as site,
+        browsing() as browser,
+    ):
+        await everything(talk)
+        tab = await visit(browser, site, "#/fleet")
+        await (await tab.see("tbody.task input")).check()
+        await tab.see(".bulk")
+        touching = {"#/fleet": await without_rows(tab)}
+        views = {"#/new": ".new-session textarea", "#/models": ".endpoints li", "#/": ".session"}
+        for place, shown in (views | {f"#/s/{ID}/{panel}": ".panel section" for panel in PANELS[1:]}).items():
+            await tab.go(place)
+            await tab.see(shown)
+            await tab.page.evaluate("() => document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+            touching[place] = await without_rows(tab)
+        assert {place: parts for place, parts in touching.items() if parts} == {}
+
+
+async def without_rows(tab: Tab) -> list[str]:
+    """Returns the elements that have a gap and are laid out so that it has no effect."""
+    return await tab.page.evaluate(
+        """() => [...document.querySelectorAll("#app *")].filter((one) => {
+            const { columnGap, display } = getComputedStyle(one);
+            return parseFloat(columnGap) > 0 && !/flex|grid|none/.test(display) && !one.matches("option");
+        }).map((one) => one.outerHTML.slice(0, 120))"""
+    )
+
+
 async def test_dark_is_dark_and_a_choice_of_colours_stays(tmp_path: Path) -> None:
     async with Talk(tmp_path, SCRIPT) as talk, Site(talk.paths) as site, browsing() as browser:
         tab = await visit(browser, site, colours="dark")

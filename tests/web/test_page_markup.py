@@ -129,6 +129,24 @@ async def test_values_that_json_lacks_do_not_end_the_stream(tmp_path: Path) -> N
         assert told["nan"] is told["far"] is None and told["deep"]
 
 
+@pytest.mark.parametrize("texts", [{}, {"en": "harmless"}])
+async def test_arguments_that_look_like_a_sentence_are_shown_as_they_are(tmp_path: Path, texts: dict[str, str]) -> None:
+    hidden = {"key": "page.close", "values": {"path": "rm -rf"}, "texts": texts}
+    action = Action(operation="mcp.x", args={"target": hidden, "all": [{"deep": hidden}]}, reasoning="x")
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        talk.session.emit(ActionStarted(action=action, doing=say("wait.you")))
+        ended = ActionResult(
+            action_id=action.action_id, operation="mcp.x", ok=True, for_model="", for_user=say("wait.you")
+        )
+        talk.session.emit(ActionFinished(result=ended))
+        browser = await site.visit()
+        told = await browser.get(f"sessions/{ID}/record?before=99")
+        shown = next(item["action"] for entry in told for item in entry["items"] if item.get("action"))
+        audited = await browser.get(f"sessions/{ID}/audit")
+        for args in (shown["args"], audited[0]["args"]):
+            assert args == {"target": hidden, "all": [{"deep": hidden}]}
+
+
 async def test_characters_that_steer_a_text_are_made_visible(tmp_path: Path) -> None:
     async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
         talk.session.emit(MessageAdded(message=Message(role="user", text="evil\u202egnp.exe\u2066 \x1b[2J \u200b")))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.cli.page_models import PageModels
 from tests.cli.shell import Shell
 from tests.llm.fake_endpoint import FakeEndpoint, says
 from tests.web.chromium import browsing, needs_chromium, visit
@@ -52,6 +53,21 @@ async def test_keys_are_not_taken_where_they_would_travel(tmp_path: Path) -> Non
         refused = await browser.post("endpoints", 400, name="anthropic", key=SECRET)
         assert "not be encrypted" in refused["error"] and models.kept == []
         assert (await browser.get("endpoints"))["keys_here"] is False
+
+
+@pytest.mark.parametrize(
+    "form", ["http://ann:{key}@{host}", "http://{key}@{host}/v1", "{host}/v1?key={key}", "@{host}"]
+)
+async def test_an_address_with_a_secret_in_it_is_not_stored(tmp_path: Path, form: str) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, models=PageModels(talk.paths)) as site:
+        with FakeEndpoint(says("ok"), models=[{"id": "duck-1"}]) as server:
+            browser, host = await site.visit(), server.url.removeprefix("http://").removesuffix("/v1")
+            address = form.format(key=TYPED, host=host)
+            refused = await browser.post("endpoints", 400, address=address, default=True)
+            assert TYPED not in refused["error"] and server.paths == []
+            assert not talk.paths.user_config.exists()
+            await browser.post("endpoints", address=f"{host}/v1", default=True)
+            assert "duck-1" in talk.paths.user_config.read_text()
 
 
 async def test_a_page_beside_a_terminal_has_no_models(tmp_path: Path) -> None:

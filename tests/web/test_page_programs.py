@@ -90,3 +90,17 @@ async def test_there_are_only_so_many_streams(tmp_path: Path) -> None:
         assert [answer.status_code for answer in more] == [200] * (MOST_STREAMS - 80) + [429] * (110 - MOST_STREAMS)
         for answer in (*waiting, *more):
             await answer.aclose()
+
+
+async def test_streams_that_are_asked_for_at_once_are_counted_too(tmp_path: Path) -> None:
+    async with Talk(tmp_path, []) as talk, Site(talk.paths) as site:
+        browsers = [await site.visit() for _ in range(3)]
+        asked = [
+            browser.http.send(browser.http.build_request("GET", f"{browser.top}api/sessions/{ID}/events"), stream=True)
+            for browser in browsers
+            for _ in range(60)
+        ]
+        answers = await asyncio.gather(*asked)
+        assert sorted(answer.status_code for answer in answers) == [200] * MOST_STREAMS + [429] * (180 - MOST_STREAMS)
+        for answer in answers:
+            await answer.aclose()

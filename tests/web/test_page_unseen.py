@@ -162,6 +162,50 @@ async def test_marks_piled_on_one_letter_cover_no_line_around_it(tmp_path: Path)
         assert shown == "$ echo a" + "\u0301" * 3 + "⟨+57⟩ \U0001f468\u200d\U0001f467 e\u0301"
 
 
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("focus", ["body", ".composer textarea"])
+async def test_a_key_that_was_held_before_the_gate_came_answers_nothing(tmp_path: Path, focus: str) -> None:
+    talk = Talk(tmp_path, [command("touch made.txt")], mode="ask")
+    async with talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        await tab.see(".composer textarea")
+        await tab.page.evaluate(
+            "(focus) => (document.activeElement.blur(), document.querySelector(focus).focus())", focus
+        )
+        await tab.page.keyboard.down("1")
+        await talk.built.conversation.take("do it")
+        await tab.see(".card .choices button")
+        for _ in range(60):
+            await tab.page.keyboard.down("1")
+            await tab.page.wait_for_timeout(30)
+        assert not (talk.folder / "made.txt").exists()
+        await tab.page.keyboard.up("1")
+        await tab.find(".composer textarea").fill("")
+        await tab.page.keyboard.press("1")
+        await tab.see(".r-action.check")
+        assert (talk.folder / "made.txt").exists() and tab.problems == []
+
+
+@needs_chromium
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["Enter", "Space"])
+async def test_a_key_held_on_a_button_answers_one_gate_only(tmp_path: Path, key: str) -> None:
+    again = decide(act("shell.run", command="touch made.txt"), respond("Made."))
+    first = decide(act("shell.run", command="touch first.txt"), next_step="continue")
+    async with Talk(tmp_path, [first, again], mode="ask") as talk, Site(talk.paths) as site, browsing() as browser:
+        tab = await visit(browser, site)
+        await talk.built.conversation.take("do it")
+        button = await tab.see(".card .choices button")
+        await tab.page.wait_for_timeout(2 * READING_MS)
+        await button.focus()
+        for _ in range(60):
+            await tab.page.keyboard.down(key)
+            await tab.page.wait_for_timeout(30)
+        await tab.page.keyboard.up(key)
+        assert not (talk.folder / "made.txt").exists()
+
+
 async def test_over_the_wire_no_question_lets_a_draft_through_that_was_not_drawn(tmp_path: Path) -> None:
     talk = Talk(tmp_path, [PROPOSE, SNAKE, PASSED_ON, WAITS])
     async with talk, Site(talk.paths) as site:

@@ -149,9 +149,13 @@ class SessionShelf:
         with suppress(OSError, ValueError, RuntimeError):
             home = Path.home().resolve()
             folder = (home / Path(at).expanduser()).resolve()
-            if self._only is not None or not folder.is_relative_to(home):
+            if self._only is not None or not _is_browsed(folder, home):
                 raise UsageError("serve.no_browsing", folder=at)
-            inner_names = sorted(path.name for path in folder.iterdir() if path.name[0] != "." and _is_folder(path))
+            inner_names = sorted(
+                path.name
+                for path in folder.iterdir()
+                if path.name[0] != "." and _is_folder(path) and _is_browsed(path.resolve(), home)
+            )
             recent_folders = dict.fromkeys(entry.folder for entry in self.all() if _is_folder(Path(entry.folder)))
             parent_folder = str(folder.parent) if folder != home else ""
             return {
@@ -207,6 +211,11 @@ class SessionShelf:
     @property
     def _folder(self) -> Path:
         return self._paths.data / "sessions"
+
+
+def _is_browsed(folder: Path, home: Path) -> bool:
+    """Says whether a folder is the home or lies in it, and neither it nor a folder around it is hidden."""
+    return folder.is_relative_to(home) and not any(name[0] == "." for name in folder.relative_to(home).parts)
 
 
 def _is_folder(path: Path) -> bool:

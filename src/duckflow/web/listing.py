@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Conversation
@@ -16,14 +16,13 @@ from duckflow.state.data import say
 from duckflow.web.services import Handler, PageServices, read_body
 from duckflow.web.stream import QUIET_SECONDS, changed_facts
 from duckflow.web.telling import sent, worded
-from duckflow.web.watched import AGAIN, QUIET, WatchedSession
+from duckflow.web.watched import AGAIN, QUIET, STREAM, WatchedSession
 
 LOOK_SECONDS = 1.0
 SHARE = 10
 """The pause after reading a list is this many times longer than the reading took."""
 ANYWAY_SECONDS = 15.0
 """A list is read again after these seconds even if its mark is unchanged: some things in it are not in files."""
-STREAM = "text/event-stream"
 Mark = Callable[[PageServices], object]
 
 
@@ -35,8 +34,7 @@ def followed(handler: Handler, mark: Mark) -> Handler:
         facts = await handler(services, request)
         if STREAM not in request.headers.get("accept", ""):
             return facts
-        services.watching.require_room()
-        return StreamingResponse(_follow(facts, handler, mark, services, request), media_type=STREAM)
+        return services.watching.streamed(_follow(facts, handler, mark, services, request))
 
     return handle
 
@@ -45,22 +43,21 @@ async def _follow(
     facts: dict[str, Any], handler: Handler, mark: Mark, services: PageServices, request: Request
 ) -> AsyncGenerator[bytes]:
     """Streams the facts until the server closes: first all of them, then those that have changed."""
-    with services.watching.one_more_list():
-        yield AGAIN + _told(facts)
-        seen_mark, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
-        read_at = told_at = time.monotonic()
-        while not await services.watching.closes_within(pause):
-            began_at, latest_mark = time.monotonic(), await asyncio.to_thread(mark, services)
-            message = b""
-            if latest_mark != seen_mark or began_at - read_at > ANYWAY_SECONDS:
-                seen_mark, read_at, facts_before = latest_mark, began_at, facts
-                with suppress(DuckflowError):
-                    facts = await handler(services, request)
-                message = _told(changed_facts(facts_before, facts))
-            if message or began_at - told_at > QUIET_SECONDS:
-                told_at = began_at
-                yield message or QUIET
-            pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began_at))
+    yield AGAIN + _told(facts)
+    seen_mark, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
+    read_at = told_at = time.monotonic()
+    while not await services.watching.closes_within(pause):
+        began_at, latest_mark = time.monotonic(), await asyncio.to_thread(mark, services)
+        message = b""
+        if latest_mark != seen_mark or began_at - read_at > ANYWAY_SECONDS:
+            seen_mark, read_at, facts_before = latest_mark, began_at, facts
+            with suppress(DuckflowError):
+                facts = await handler(services, request)
+            message = _told(changed_facts(facts_before, facts))
+        if message or began_at - told_at > QUIET_SECONDS:
+            told_at = began_at
+            yield message or QUIET
+        pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began_at))
 
 
 def _told(facts: dict[str, Any]) -> bytes:

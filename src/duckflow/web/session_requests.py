@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from duckflow import DEFAULT_LANGUAGE, __version__
 from duckflow.errors import UsageError
@@ -58,7 +58,6 @@ async def snapshot(services: PageServices, request: Request) -> Any:
 async def events(services: PageServices, request: Request) -> Response:
     """Streams the events of the session from number `after` on. A browser that reconnects sends the number of the last
     event that it got, which takes the place of `after`."""
-    services.watching.require_room()
     session = await services.watched(request)
     last_id = request.headers.get("last-event-id", "")
     after_number = (
@@ -66,7 +65,7 @@ async def events(services: PageServices, request: Request) -> Response:
     )
     name = request.query_params.get("panel", "")
     panel = SidePanel(name, lambda: PANELS[name](services, request)) if name in PANELS else None
-    return StreamingResponse(session.stream(after_number, panel), media_type="text/event-stream")
+    return services.watching.streamed(session.stream(after_number, panel))
 
 
 async def record(services: PageServices, request: Request) -> Any:

@@ -37,8 +37,9 @@ LONGEST_MARKDOWN, MOST_BRACKETS = 100_000, 2_000
 LINKS = ("http://", "https://", "mailto:")
 
 
-def worded(value: Any, words: Words, deep: int = 0) -> Any:
-    """Returns the value as plain JSON, with sentences in place of phrases and no control characters in its texts."""
+def worded(value: Any, words: Words | None, deep: int = 0) -> Any:
+    """Returns the value as plain JSON, with no control characters in its texts, and with sentences in place of phrases.
+    Without `words`, nothing is taken for a phrase."""
     match value:
         case str():
             return plain(value)
@@ -48,9 +49,17 @@ def worded(value: Any, words: Words, deep: int = 0) -> Any:
             return ELLIPSIS
         case dict():
             fields = cast("dict[str, Any]", value)
-            if fields.keys() == PHRASE and isinstance(fields["key"], str) and isinstance(fields["values"], dict):
+            if (
+                words
+                and fields.keys() == PHRASE
+                and isinstance(fields["key"], str)
+                and isinstance(fields["values"], dict)
+            ):
                 return _sentence(fields, words)
-            return {plain(name): worded(part, words, deep + 1) for name, part in fields.items()}
+            # What a model passes to a tool may look like a phrase, and is shown as it is.
+            return {
+                plain(name): worded(part, None if name == "args" else words, deep + 1) for name, part in fields.items()
+            }
         case list() | tuple():
             return [worded(part, words, deep + 1) for part in cast("list[Any]", value)]
         case _:

@@ -3,8 +3,11 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import AbstractContextManager, aclosing, contextmanager, suppress
 from typing import Any, NamedTuple
+
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.event import Event
@@ -34,6 +37,7 @@ LEFT_OUT: Any = {"jobs": {"__all__": {"messages"}}}
 LANGUAGE = ("language_chosen",)
 AGAIN = b"retry: 500\n\n"
 QUIET = b": \n\n"
+STREAM = "text/event-stream"
 
 
 class SidePanel(NamedTuple):
@@ -243,6 +247,19 @@ class WatchedSession:
             await self.joined.close()
 
 
+class CountedStream(StreamingResponse):
+    """A stream of events that counts as open from the moment it is answered, not only from its first bytes: otherwise
+    many requests at once would all find room."""
+
+    def __init__(self, content: AsyncGenerator[bytes], counted: AbstractContextManager[None]) -> None:
+        super().__init__(content, media_type=STREAM)
+        self._counted = counted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._counted:
+            await super().__call__(scope, receive, send)
+
+
 class Watching:
     """All sessions that pages show."""
 
@@ -252,7 +269,7 @@ class Watching:
         """The sessions, by id and by the language of their viewers."""
         self._joining: dict[str, asyncio.Lock] = {}
         self._sweeping: asyncio.Task[None] | None = None
-        self._lists = 0
+        self._streams = 0
         self._closed = asyncio.Event()
 
     async def get(self, session_id: str, language: str) -> WatchedSession:
@@ -281,19 +298,19 @@ class Watching:
                 view.hear(number, event)
         return view.chosen.language if is_language(view.chosen.language) else language
 
-    def require_room(self) -> None:
-        """Raises an error if there is no room for another stream."""
-        if self._lists + sum(session.streams for session in self._watched.values()) >= MOST_STREAMS:
+    def streamed(self, content: AsyncGenerator[bytes]) -> "CountedStream":
+        """Returns the response that streams the content. Raises an error if there is no room for another stream."""
+        if self._streams >= MOST_STREAMS:
             raise UsageError("serve.too_many")
+        return CountedStream(content, self.one_more_stream())
 
     @contextmanager
-    def one_more_list(self) -> Generator[None]:
-        """Counts a stream that follows a list instead of a session, while the stream is open."""
-        self._lists += 1
+    def one_more_stream(self) -> Generator[None]:
+        self._streams += 1
         try:
             yield
         finally:
-            self._lists -= 1
+            self._streams -= 1
 
     async def closes_within(self, seconds: float) -> bool:
         with suppress(TimeoutError):

@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from duckflow.cli.doctor.model import try_out
 from duckflow.config.edit import read_text, set_value, write_text
@@ -88,6 +89,10 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
     """Returns the endpoint at an address, and its error if it wants a key or refuses this key. Servers list their
     models below `/v1`, which people often leave out of the address."""
     base_url = checked_address(address if "://" in address else f"http://{address}", "address")
+    parts = urlsplit(base_url)
+    if "@" in parts.netloc or parts.query:
+        # An address is stored unencrypted, and a key never is.
+        raise UsageError("own.secret_in_address")
     endpoint = Endpoint(_name_of(base_url), base_url, (), key_needed=False)
     problem: DuckflowError | None = None
     for url in dict.fromkeys((base_url, f"{base_url.removesuffix('/v1')}/v1")):

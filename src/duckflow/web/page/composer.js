@@ -145,7 +145,7 @@ export function Composer({ session, tell }) {
 	};
 	useEffect(() => {
 		const escape = (event) => {
-			const elsewhere = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+			const elsewhere = event.target.matches("input, textarea, select");
 			if (event.key === "Escape" && session.busy && !elsewhere && !event.isComposing) stop();
 		};
 		document.addEventListener("keydown", escape);

@@ -83,7 +83,7 @@ export function Layers({ session }) {
 		<${Reading} problem=${problem} data=${data}>
 			<ul class="layers">${layers.map(
 				(one) => html`<li><span>${visible(one.label)}</span><span class="meta">${thousands(one.tokens)}${one.budget ? ` / ${thousands(one.budget)}` : ""}</span>
-					<progress max=${most} value=${one.tokens} aria-label=${visible(one.label)}>${one.tokens}</progress></li>`,
+					<progress max=${most} value=${one.tokens} aria-label=${visible(one.label)} /></li>`,
 			)}</ul>
 			<p class="what">${t("page.tokens", { tokens: thousands(sum) })}</p>
 		<//>

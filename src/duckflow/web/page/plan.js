@@ -7,7 +7,7 @@ import { useTick } from "./facts.js";
 import { Icon, Spinner } from "./icons.js";
 import { DRAFT, inSight, useSight } from "./sight.js";
 import { Tail, elapsed } from "./tail.js";
-import { percent, t, visible } from "./words.js";
+import { t, visible } from "./words.js";
 
 const MARKS = { pending: "ring", in_progress: "play", completed: "check", failed: "cross", interrupted: "pause", cancelled: "cross" };
 
@@ -80,7 +80,7 @@ export function Draft({ session, plan, tell }) {
 }
 
 export const Progress = ({ done, total, label }) => html`<div class="progress">
-	<progress max=${total || 1} value=${done} aria-label=${label}>${percent(done / (total || 1))}</progress><span>${done}/${total}</span>
+	<progress max=${total || 1} value=${done} aria-label=${label} /><span>${done}/${total}</span>
 </div>`;
 
 const LIVE = new Set(["running", "paused", "interrupted"]);

@@ -124,9 +124,10 @@ export function Card({ question, session, first, alone, tell }) {
 		if (!first) return undefined;
 		const key = (event) => {
 			const empty = event.target.matches(".composer textarea") && !event.target.value;
-			const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) && !empty;
+			const typing = event.target.matches("input, textarea, select") && !empty;
 			const choice = choices.find((one) => one.number === Number(event.key));
-			if (typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
+			// A held key was pressed before the question came.
+			if (event.repeat || typing || event.ctrlKey || event.metaKey || event.altKey || event.isComposing || question.kind === "text" || !choice) return;
 			event.preventDefault();
 			if (inSight(question.question_id, session, tell, accepts(choice))) choose(choice);
 		};
