@@ -36,7 +36,7 @@ def test_a_rule_for_files_is_their_kind_in_their_folder() -> None:
         ("pytest", "pytest"),
         ("npm test", "npm test"),
         ("npm run build --x", "npm run build --x"),
-        ("poetry run pytest tests/a.py", "poetry run pytest"),
+        ("poetry run pytest tests/a.py", "poetry run pytest tests/a.py"),
         ("git bisect start HEAD", "git bisect start"),
         ("git commit -m 'one'", "git commit"),
         ("timeout 30 pytest tests", "pytest tests"),

@@ -127,13 +127,58 @@ def test_a_rule_covers_no_option_and_no_other_task(agreed: str, tried: str) -> N
         ("git add a.py", "git add src/b.py docs/c.md"),
         ("git commit -m 'one'", 'git commit -am "two: -x"'),
         ("git bisect start HEAD", "git bisect start HEAD v1.0"),
-        ("npm run build", "npm run build"),
-        ("psql shop", "psql shop 10.0.0.1"),
+        ("git stash push a.py", "timeout 9 git stash push b.py"),
     ],
 )
 def test_a_rule_covers_the_same_task_with_other_files(agreed: str, covered: str) -> None:
     rule = rule_for("shell.run", (), agreed)
     assert rule and rule.told.endswith(" …") and rule.covers("shell.run", (), covered)
+
+
+OTHER_PROGRAMS = [
+    ("uv run python a.py", "uv run python evil.py"),
+    ("poetry run python tools/a.py", "poetry run python tools/evil.py"),
+    ("bundle exec ruby a.rb", "bundle exec ruby evil.rb"),
+    ("pnpm exec node a.js", "pnpm exec node evil.js"),
+    ("yarn node a.js", "yarn node evil.js"),
+    ("setsid python3 a.py", "setsid python3 evil.py"),
+    ("strace sh ./a.sh", "strace sh ./evil.sh"),
+    ("rails runner User.count", "rails runner User.delete_all"),
+    ("kubectl exec pod ./a.sh", "kubectl exec pod ./evil.sh"),
+    ("docker-compose exec web ./a.sh", "docker-compose exec web ./evil.sh"),
+    ("git submodule foreach ./a.sh", "git submodule foreach ./evil.sh"),
+    ("psql shop SELECT", "psql shop TRUNCATE"),
+    ("jupyter execute a.ipynb", "jupyter execute evil.ipynb"),
+    ("systemd-run python a.py", "systemd-run python evil.py"),
+    ("tmux new-session ./a.sh", "tmux new-session ./evil.sh"),
+    ("npm run build", "npm run build ./evil.js"),
+]
+
+
+@pytest.mark.parametrize(("agreed", "tried"), OTHER_PROGRAMS)
+def test_a_rule_for_a_program_that_runs_others_covers_that_command_alone(agreed: str, tried: str) -> None:
+    rule = rule_for("shell.run", (), agreed)
+    assert rule and rule.covers("shell.run", (), agreed) and not rule.covers("shell.run", (), tried)
+    older = Permission(operation="shell.run", pattern=" ".join(agreed.split()[:-1]))
+    assert not older.covers("shell.run", (), tried), "a rule that was given before is not wider either"
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        'env LANG="x git add " python3 evil.py #"',
+        "env LANG='x git add ' sh -c x #'",
+        'env TERM="x git add " ./evil #"',
+        'env CI="x timeout 5 git add " ./evil #"',
+        'stdbuf -o"L git add " ./evil #"',
+        'timeout 5 env NO_COLOR="1 git add " ./evil # "',
+        "git\u2003add x",
+        "git\u00a0add x",
+        "git\radd x",
+    ],
+)
+def test_a_rule_takes_no_part_of_a_word_for_the_command(tried: str) -> None:
+    assert not Permission(operation="shell.run", pattern="git add").covers("shell.run", (), tried)
 
 
 FREE = ["cat a.txt", "ls", "grep x a.txt", "head -1 a.txt", "wc -l a.txt", "sort a.txt", "git --version", "rg x a.txt"]

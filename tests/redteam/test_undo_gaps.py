@@ -67,9 +67,11 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 
 
-async def undone(top: Path, *turns: list[str]) -> Path:
+async def undone(top: Path, *turns: list[str], settings: dict[str, Any] | None = None) -> Path:
     tries = [[decide(act("shell.run", command=command), next_step="continue") for command in turn] for turn in turns]
-    story = Undoing(top, [END, *(reply for turn in tries for reply in [*turn, END]), END], mode="full-auto")
+    story = Undoing(
+        top, [END, *(reply for turn in tries for reply in [*turn, END]), END], "full-auto", settings=settings
+    )
     await story.tell("hello")
     for _ in turns:
         await story.tell("go on")

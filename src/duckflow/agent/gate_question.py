@@ -12,6 +12,7 @@ from typing import NamedTuple
 from duckflow.agent.permissions import Permission, plan_rules
 from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
 from duckflow.safety.path_names import shown
+from duckflow.safety.repository import find_repository
 from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, JudgedCommand, highest, runs_later
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import RESPOND, Action, Decision
@@ -94,9 +95,10 @@ def _ignored_in(command: str, folder: Path) -> str:
 
     words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
     ignored_paths = IgnoredPaths(folder) if words else None
-    for word in words:
-        path = word.removeprefix("./").rstrip("/")
-        if ignored_paths and path and not path.startswith(("-", "/", "~", "$")) and ignored_paths.ignores_file(path):
+    for part in (part for word in words for part in (word, word.partition("=")[2]) if part):
+        path = os.path.relpath(folder / part, folder)
+        is_inside = path != "." and not path.startswith(("-", "../", "~", "$"))
+        if ignored_paths and is_inside and ignored_paths.ignores_file(path):
             return path
     return ""
 
@@ -119,8 +121,10 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
     says_all = not runs_code and not set("*?[{$`") & set(command) and not any(map(_is_folder, paths))
-    says_all = says_all and not _puts_files(command)
-    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored_paths, unkept)
+    says_all = says_all and not _git_changes_more(command, folder)
+    # Only bubblewrap keeps commands from changing secret files.
+    lost_secrets = not deed.command.spares_packs
+    return not deed.command.tools and not says_all and _holds_unkept(folder, ignored_paths, unkept, lost_secrets)
 
 
 def _glued(word: str) -> Iterator[str]:
@@ -142,34 +146,45 @@ def _is_folder(path: Path) -> bool:
     return False
 
 
-def _puts_files(command: str) -> bool:
-    """Says whether the command makes git write files of another commit into the folder. Such a file silently overwrites
-    an ignored file of the same name."""
+def _git_changes_more(command: str, folder: Path) -> bool:
+    """Says whether the command may make git change files that it does not name. A file of another commit silently
+    overwrites an ignored file of the same name, and hooks and other programs of the repository may do anything. Of git
+    behind a wrapper, or elsewhere, nothing is known."""
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
     from duckflow.safety.commands.verdict import TooMuch
+    from duckflow.safety.git_programs import programs_of
 
     try:
-        titles = [as_subcommand(call)[0].program for call in parse(command).calls if call.program == "git"]
+        calls = parse(command).calls
     except TooMuch:
         return True
-    return any(title.removeprefix("git ") not in GIT_RECORDS for title in titles)
+    git_calls = [as_subcommand(call) for call in calls if call.program == "git"]
+    is_wrapped = any(text.rpartition("/")[2] == "git" for call in calls for text in call.texts)
+    goes_elsewhere = bool(git_calls) and any(call.program == "cd" or call.assignments for call in calls)
+    if is_wrapped or goes_elsewhere or any(options for _, options in git_calls):
+        return True
+    if any(call.program.removeprefix("git ") not in GIT_RECORDS for call, _ in git_calls):
+        return True
+    repository = find_repository(folder) if git_calls else None
+    return repository is not None and (repository.runs_programs() or bool(programs_of(repository)))
 
 
-def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str]) -> bool:
+def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], secrets: bool) -> bool:
     """Says whether the folder holds anything that undo does not keep: ignored files, or files that are too large."""
     entries_seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
         entries_seen += len(files) + len(folders)
-        if entries_seen > MOST_LOOKED_AT or any(_is_unkept(Path(top, name), ignored, folder, unkept) for name in files):
+        paths = (Path(top, name) for name in files)
+        if entries_seen > MOST_LOOKED_AT or any(_is_unkept(path, ignored, folder, unkept, secrets) for path in paths):
             return True
     return False
 
 
-def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str]) -> bool:
-    """Says whether undo could not bring back this file. Secret files are protected in another way, and losing files
-    that tools can make again does no harm. For a link its target counts."""
+def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str], secrets: bool = False) -> bool:
+    """Says whether undo could not bring back this file. Losing files that tools can make again does no harm, and secret
+    files count only with `secrets`: mostly they are protected in another way. For a link its target counts."""
     try:
         path = path.resolve()
         facts = path.lstat()
@@ -179,7 +194,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collecti
     if (
         MADE_ANEW.fullmatch(path.name)
         or CACHE.search(relative_path)
-        or secret_name(relative_path)
+        or (not secrets and secret_name(relative_path))
         or not stat.S_ISREG(facts.st_mode)
     ):
         return False

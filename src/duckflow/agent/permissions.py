@@ -12,7 +12,6 @@ from duckflow.errors import UsageError
 from duckflow.i18n.answers import named_in
 from duckflow.i18n.words import search
 from duckflow.safety.commands.verdict import ProjectTool
-from duckflow.safety.commands.words import program_name
 from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.ignore_rules import Wildcard
 from duckflow.safety.path_names import escaped, shown_line
@@ -122,9 +121,11 @@ SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)
 """The rule that commands may read the project's secret files. Secrets that they print stay hidden from the model."""
 
 WRAPPER = (
-    rf"(?:env(?: {HARMLESS_VARIABLE}=\S*)+|timeout(?: -\S+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup|time(?: -p)?"
-    r"|stdbuf(?: -\S+)+) "
+    rf"(?:env(?: {HARMLESS_VARIABLE}=[^\s'\"]*)+|timeout(?: -[^\s'\"]+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup"
+    r"|time(?: -p)?|stdbuf(?: -[^\s'\"]+)+) "
 )
+"""Matches words that no quotation mark is among: the words after them are then the same for a shell."""
+QUOTES = frozenset("'\"")
 RUNS_ANYTHING = frozenset((
     "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su",
     "npx", "bunx", "pnpx", "uvx", "pipx", "make", "gmake", "just", "task", "ssh", "docker", "podman", "find", "watch",
@@ -134,8 +135,10 @@ CODE_OPTIONS = ("-c", "-m", "-e", "--eval", "--command", "--exec")
 ANY_OPTIONS = "git commit"
 """A command whose rule covers it with any option: its options run no program, and its message differs each time."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
-NAMES_WHAT_RUNS = frozenset(("run", "exec", "x", "dlx"))
-"""Words after which the next word says what runs: `npm run test`, `poetry run pytest`."""
+TAKES_WORDS = "git"
+"""The only program whose rules cover further words. Of others nobody knows which words run something: `setsid ./a`."""
+NAMES_WHAT_RUNS = frozenset(("run", "foreach"))
+"""Words of git after which a program follows."""
 SHORTEST_TASK = 2
 """The number of words in the shortest task: a program, and what it is told to do."""
 
@@ -224,17 +227,15 @@ def _task(command: str) -> str:
 
 
 def _stands_alone(pattern: str) -> bool:
-    """Says whether a rule with this pattern covers only this very command. Patterns of a program and its task in plain
-    words, such as `git add`, also cover what follows. `sed -i`, `rm a.py` and `./deploy.sh` stand alone; so does a
-    pattern after which a word would name another task (`npm run`), or a setting, which may be a program."""
-    from duckflow.safety.commands.judge import TAKES_FILES
+    """Says whether a rule with this pattern covers only this very command. Patterns of a task of git in plain words,
+    such as `git add`, also cover what follows. A pattern after which a word would name a program or a setting (which
+    may be a program) stands alone, and so does one whose task is to write files."""
     from duckflow.safety.commands.parse import WRITERS
 
     words = pattern.split()
-    if len(words) < SHORTEST_TASK or words[-1] in NAMES_WHAT_RUNS or "config" in words:
+    if len(words) < SHORTEST_TASK or words[0] != TAKES_WORDS or not NAMES_WHAT_RUNS.isdisjoint(words):
         return True
-    takes_files = program_name(words[0]) in TAKES_FILES or not WRITERS.isdisjoint(words[1:2])
-    return takes_files or not all(map(WHAT_TO_DO.fullmatch, words))
+    return "config" in words or words[1] in WRITERS or not all(map(WHAT_TO_DO.fullmatch, words))
 
 
 def _hands_over_code(command: str) -> bool:
@@ -245,7 +246,7 @@ def _hands_over_code(command: str) -> bool:
 
 def _unwrapped(command: str) -> str:
     """Returns the command without words that only say how long, how nicely or with which variables it runs."""
-    text = " ".join(command.split())
+    text = command.strip() if QUOTES & set(command) else re.sub(r"[ \t]+", " ", command.strip())
     while wrapper := re.match(WRAPPER, text):
         text = text[wrapper.end() :]
     return text
@@ -253,7 +254,7 @@ def _unwrapped(command: str) -> str:
 
 def _plain(command: str) -> bool:
     """Says whether this is one simple command, in which no other command can hide behind the allowed beginning."""
-    return not set(command) & set("\n;&|<>`$(){}\\")
+    return not set(command) & set("\n\r;&|<>`$(){}\\")
 
 
 LISTED_TOOL = re.compile(r"(\w+)(?:\(([^)]*)\))?")

@@ -220,7 +220,7 @@ async def _run(
             )
         else:
             # Secret files are in the worktree only where the task names them, so the task's commands may read them.
-            confined_launch = sandbox.confine(launch, network, secrets=True)
+            confined_launch = sandbox.confine(launch, network, secrets="write")
         code = await run(confined_launch, output.take, seconds=settings.shell.longest_seconds)
     except TimeoutError:
         code = TOO_LONG

@@ -19,7 +19,7 @@ from duckflow.safety.commands.handed_over import (
     judge_assignments,
     judge_origins,
 )
-from duckflow.safety.commands.parse import OPENS, WRITERS, parse
+from duckflow.safety.commands.parse import OPENS, parse
 from duckflow.safety.commands.paths import (
     BROAD,
     NOTHING_KNOWN,
@@ -103,8 +103,6 @@ EVERY_PROGRAM: tuple[Rule, ...] = (judge_by_table, services.judge_database, serv
 KNOWN = frozenset(
     (*READERS, *RULES, *DANGERS, *WRAPPERS, *SHELLS, *INTERPRETERS, *services.SERVICES, *services.CLIENTS)
 )
-TAKES_FILES = frozenset((*READERS, *WRITERS, *INTERPRETERS, *(name for name in RULES if not name.startswith("git"))))
-"""Programs whose first word is a file or a value, not a subcommand."""
 ASSIGNMENT = re.compile(r"^[A-Za-z_]\w*=")
 DELETERS = names("rm unlink shred mv truncate")
 FIND_RUNS = names("-exec -execdir -ok -okdir")

@@ -1,9 +1,11 @@
 """Turns a shell text into the calls of programs in it, in order. Each word of a call is known to be literal or not."""
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +31,8 @@ HIDES = re.compile(r"[;&|$`<>\\]")
 OPENS = re.compile(r"[|<>&({$`\[]")
 MOST_OPEN = 4000
 WRITERS = names("rm rmdir mv cp ln touch mkdir chmod truncate tee sed install")
+MOST_NAMES = 20_000
+"""The number of names that are compared with the pattern of one word."""
 LAST_IS_WRITTEN = names("cp ln install")
 
 
@@ -274,5 +278,22 @@ def named_targets(command: str, folder: Path) -> list[str]:
             if word.known:
                 targets.append(os.path.normpath(current_folder / word.text))
             elif word.text and not word.text.startswith("/") and "**" not in word.text:
-                targets += map(str, current_folder.glob(word.text))
+                targets += map(str, _matching(current_folder, word.text.split("/")))
     return targets
+
+
+def _matching(folder: Path, patterns: list[str]) -> list[Path]:
+    """Returns the paths beneath a folder whose names match these patterns. No link is followed and nothing outside is
+    looked at, so no pattern takes long; a pattern that would need too many names matches nothing."""
+    paths, names_read = [folder], 0
+    for pattern in filter(None, patterns):
+        matches = list[Path]()
+        for path in paths:
+            if names_read > MOST_NAMES or (path != folder and path.is_symlink()):
+                continue
+            with contextlib.suppress(OSError):
+                names = os.listdir(path)
+                names_read += len(names)
+                matches += [path / name for name in names if fnmatchcase(name, pattern)]
+        paths = matches
+    return [] if names_read > MOST_NAMES else paths

@@ -19,7 +19,7 @@ from duckflow.safety.sandbox.logins import without_logins
 from duckflow.safety.sandbox.packs import Packs, own_objects
 from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
-from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.safety.sandbox.shared_packages import shared_packages
 from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
@@ -53,8 +53,10 @@ class Bubblewrap(Sandbox):
         self._packs: list[Packs] = []
         """Git's packs that were guarded last. A sandbox made by `reaching` shares this list."""
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        shows_logins = secrets or network
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
+        shows_logins = secrets != "none" or network
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
         git_places = repositories(self.paths.folder) if writes_folder else Repositories(self.paths.folder)
@@ -70,8 +72,10 @@ class Bubblewrap(Sandbox):
         mounts = Mounts(self.paths, writable)
         try:
             mounts.lay(_shared_memory(launch) if self._sizes else 0)
-            if not secrets:
+            if secrets == "none":
                 mounts.cover(self.paths.covered())
+            elif secrets == "read":
+                mounts.keep(self.paths.covered())
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
@@ -113,7 +117,9 @@ class Bubblewrap(Sandbox):
         return [path for folder in folders for path in folder.glob("config*")]
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
-        paths = packs.forged(lambda launch: self.confine(launch, writes=False, secrets=True), self.paths.scratch.folder)
+        paths = packs.forged(
+            lambda launch: self.confine(launch, writes=False, secrets="write"), self.paths.scratch.folder
+        )
         return tuple(str(path.relative_to(self.paths.folder)) for path in paths)
 
     def _rules(self, network: bool) -> int:
@@ -206,6 +212,10 @@ class Mounts:
                 self._at[path] = ("--ro-bind", str(cover), str(path))
             except FileNotFoundError:
                 continue
+
+    def keep(self, covered: CoveredSecrets) -> None:
+        """Makes each secret file read-only: undo has no copy of it, and who may read it need not change it."""
+        self.guard([secret.path for secret in covered.secrets if _lies_in(self._writable, secret.path)])
 
     def hide_logins(self, settings: Iterable[Path]) -> None:
         """Puts a copy without passwords and tokens in the place of git's settings. A command that the user gave the

@@ -61,7 +61,7 @@ def contained_machine(folder: Path, settings: SandboxSettings) -> Sandbox:
 def failure(sandbox: Sandbox) -> str:
     """Returns the reason why the sandbox does not work, or an empty text when it works."""
     try:
-        launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}), secrets=True)
+        launch = sandbox.confine(Launch(ATTEMPT, sandbox.paths.folder, {"PATH": os.defpath}), secrets="write")
     except OSError as problem:
         return str(problem)
     try:

@@ -12,7 +12,7 @@ from pathlib import Path
 from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
-from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.state.data import Phrase
 
@@ -57,7 +57,9 @@ class Landlock(Sandbox):
         self._version = version
         self._machine = machine
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
         settings = self.paths.settings
         network = network or settings.network
         git_places = repositories(self.paths.folder)

@@ -13,6 +13,8 @@ from duckflow.safety.sandbox.repositories import repositories
 from duckflow.state.data import Phrase
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
+SecretAccess = Literal["none", "read", "write"]
+"""What a command may do with the secret files of its folder."""
 
 
 class Sandbox(ABC):
@@ -25,9 +27,11 @@ class Sandbox(ABC):
         self.says = says
 
     @abstractmethod
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
-        """Returns the launch in the sandbox. Without `writes` even the work folder is read-only, and without `secrets`
-        its secret files are covered, where that can be done."""
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
+        """Returns the launch in the sandbox. Without `writes` even the work folder is read-only. `secrets` says what
+        the command may do with its secret files, where that can be enforced."""
 
     def reaching(self, paths: SandboxPaths) -> Self:
         """Returns the same sandbox for a command that may reach other places. Its scratch folder stays the same."""
@@ -50,7 +54,9 @@ class Unconfined(Sandbox):
 
     kind = "none"
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
         git_places = repositories(self.paths.folder)
         traces_before = git_places.traces()
         return replace(
@@ -67,5 +73,7 @@ class Contained(Sandbox):
 
     kind = "none"
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
         return replace(launch, leaves_rest=True)

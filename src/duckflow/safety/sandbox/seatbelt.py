@@ -8,7 +8,7 @@ from pathlib import Path
 from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
-from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.state.data import say
 
 PROGRAM = "/usr/bin/sandbox-exec"
@@ -26,7 +26,9 @@ class Seatbelt(Sandbox):
     def __init__(self, paths: SandboxPaths) -> None:
         super().__init__(paths, say("sandbox.seatbelt"))
 
-    def confine(self, launch: Launch, network: bool = False, writes: bool = True, secrets: bool = False) -> Launch:
+    def confine(
+        self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
+    ) -> Launch:
         git_places = repositories(self.paths.folder)
         traces_before = git_places.traces()
         text = profile(self.paths, network or self.paths.settings.network, writes)

@@ -165,8 +165,8 @@ class UndoPlan:
 
     @property
     def hopeless(self) -> bool:
-        """Says whether there are changes to take back, but none of them can be taken back."""
-        return bool(self.impossible) and not self.steps and not self.conflicts
+        """Says whether nothing can be taken back, be there changes or not."""
+        return not self.steps and not self.conflicts
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
         """Removes these steps from the plan, with all steps that depend on them, and returns the removed steps."""

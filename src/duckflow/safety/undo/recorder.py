@@ -25,7 +25,7 @@ from duckflow.safety.undo.ledger import (
 )
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import FAN_OUT, GIT, Tree, adds_only, git_folder, is_guarded_pack, upwards
-from duckflow.safety.undo.walk import FolderWalk, Survey, TooManyFiles
+from duckflow.safety.undo.walk import FolderWalk, Survey
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
@@ -111,29 +111,23 @@ class Recorder:
                 self.ledger.save(work)
             return self._opened(work, "change", paths)
 
-    def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int | None:
-        """Opens a window, which records what a command does. Returns None when the folder has too many files."""
+    def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int:
+        """Opens a window, which records what a command does."""
         with self.transaction():
             work = self.ledger.work(session, author)
             if left_running:
                 work.leave_out("background", {left_running: 1})
                 self.ledger.save(work)
-            try:
-                survey = _with_own_files(self, self._work, self._sync(*self._running()))
-            except TooManyFiles:
+            survey = _with_own_files(self, self._work, self._sync(*self._running()))
+            if survey.crowded:
                 work.leave_out("too_many", {".": self.settings.files})
                 self.ledger.save(work)
-                return None
             return self._opened(work, "command", writes, marks_in(self._work, survey.repositories))
 
-    def open_watch(self, session: str) -> int | None:
-        """Opens a window, which records a command of the user's own. Its changes belong to no turn or job. Returns None
-        when the folder has too many files."""
+    def open_watch(self, session: str) -> int:
+        """Opens a window, which records a command of the user's own. Its changes belong to no turn or job."""
         with self.transaction():
-            try:
-                self._sync(*self._running())
-            except TooManyFiles:
-                return None
+            self._sync(*self._running())
             return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "watch")
 
     def open_restore(self, session: str, paths: Sequence[str]) -> int:
@@ -143,10 +137,11 @@ class Recorder:
         """Returns the files at these paths, or in the whole folder, whose contents are not kept; None if there are too
         many files."""
         work = UndoWork("", WorkAuthor(0), 0.0)
-        with self.transaction(), contextlib.suppress(TooManyFiles):
-            seen_entries = self._look_at(work, paths) if paths else self._sync(*self._running()).covered
+        with self.transaction():
+            survey = None if paths else self._sync(*self._running())
+            seen_entries = survey.covered if survey else self._look_at(work, paths)
             facts = [(path, entry.fact) for path, entry in seen_entries.items() if entry]
-            if not work.left_out:
+            if not work.left_out and not (survey and survey.crowded):
                 return frozenset(path for path, fact in facts if fact.kind == "file" and not fact.kept)
         return None
 
@@ -188,8 +183,7 @@ class Recorder:
         elif window.kind == "command":
             self._close_command(window, work, owns)
         elif window.kind == "watch":
-            with contextlib.suppress(TooManyFiles):
-                self._sync(*self._running())
+            self._sync(*self._running())
         else:
             self.tree.clean_up(window.token, window.paths)
         self.ledger.close(window_id)
@@ -200,17 +194,14 @@ class Recorder:
         survey_before, self._commanded = self._survey, (window.session, window.author)
         known_entries = self.baseline.entries
         covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in known_entries]
-        try:
-            survey_after = self._sync(work, owns)
-        except TooManyFiles:
-            work.leave_out("too_many", {".": self.settings.files})
-        else:
-            marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
-            for kind, name in what_moved(window.marks, marks, covered_folders):
-                work.leave_out(kind, {name: 1})
-                self._changed += _programs_made(self, self._work, kind, name)
-            work.leave_out("ignored", survey_after.touched_since(survey_before) if survey_before else {})
-            work.leave_out("blind", dict.fromkeys(survey_after.blind.values(), 1))
+        survey_after = self._sync(work, owns)
+        marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
+        for kind, name in what_moved(window.marks, marks, covered_folders):
+            work.leave_out(kind, {name: 1})
+            self._changed += _programs_made(self, self._work, kind, name)
+        work.leave_out("too_many", {".": self.settings.files} if survey_after.crowded else {})
+        work.leave_out("ignored", survey_after.touched_since(survey_before) if survey_before else {})
+        work.leave_out("blind", dict.fromkeys(survey_after.blind.values(), 1))
         self.ledger.save(work)
 
     def _running(self) -> tuple[UndoWork | None, Owns]:
@@ -303,11 +294,9 @@ class Recorder:
             inner_entries = {inner_path: None for inner_path in known_entries if inner_path.startswith(f"{path}/")}
             seen = entries[path]
             if seen and seen.fact.kind == "folder":
-                try:
-                    inner_entries |= FolderWalk(self.tree, known_entries, self.settings, self._own).walk(path).covered
-                except TooManyFiles:
-                    work.leave_out("too_many", {path: self.settings.files})
-                    continue
+                survey = FolderWalk(self.tree, known_entries, self.settings, self._own).walk(path)
+                inner_entries |= survey.covered
+                work.leave_out("too_many", {path: self.settings.files} if survey.crowded else {})
             entries |= inner_entries
         return entries
 

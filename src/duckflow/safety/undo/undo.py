@@ -348,7 +348,7 @@ class Undo:
             self._operations = None
 
     @asynccontextmanager
-    async def _window(self, begin: Callable[[Recorder], int | None]) -> AsyncGenerator[list[Change]]:
+    async def _window(self, begin: Callable[[Recorder], int]) -> AsyncGenerator[list[Change]]:
         changes: list[Change] = []
         if not self._settings.enabled:
             yield changes
@@ -361,9 +361,8 @@ class Undo:
         try:
             yield changes
         finally:
-            if window is not None:
-                # The changes are noted even when the turn is being cancelled, because they have already happened.
-                await asyncio.shield(asyncio.to_thread(self._note, window, changes))
+            # The changes are noted even when the turn is being cancelled, because they have already happened.
+            await asyncio.shield(asyncio.to_thread(self._note, window, changes))
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:

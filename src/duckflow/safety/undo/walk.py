@@ -20,10 +20,6 @@ OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
 Facts = os.stat_result
 
 
-class TooManyFiles(Exception):
-    """Raised when the folder has more files than undo may cover."""
-
-
 @dataclass(slots=True)
 class Survey:
     """The files of the folder by their paths: those that undo can restore, and those that it cannot."""
@@ -36,6 +32,8 @@ class Survey:
     blind: dict[str, str] = field(default_factory=dict[str, str])
     """Folders of which nothing is known (unreadable, too deep, or more than is watched), each with its name for
     people."""
+    crowded: set[str] = field(default_factory=set[str])
+    """Folders with new files that are more than undo may cover. The files that were known before are covered."""
     repositories: list[str] = field(default_factory=list[str])
     linked: dict[tuple[int, int, int], list[str]] = field(default_factory=dict[tuple[int, int, int], list[str]])
     """The covered files that have several names (hard links). The key is device, inode and number of names; the value
@@ -47,7 +45,9 @@ class Survey:
 
     def left_out(self, path: str) -> bool:
         """Says whether a file that undo does not cover may have been at this path."""
-        return any(parent in self.places or parent in self.blind for parent in upwards(path))
+        parents = upwards(path)
+        is_crowded = any(parent.rpartition("/")[0] in self.crowded for parent in parents)
+        return is_crowded or any(parent in self.places or parent in self.blind for parent in parents)
 
     def unseen(self, path: str) -> bool:
         return any(parent in self.blind for parent in upwards(path))
@@ -140,6 +140,8 @@ class FolderWalk:
                 self._survey.watched[path] = stamp
             return
         seen = self._known.get(path)
+        if seen is None and self._is_full(path):
+            return
         if seen is None or seen.stamp != stamp or not seen.settled:
             name = path.rpartition("/")[2]
             if OWN_TEMPORARY.fullmatch(name) or (self._in_git and is_guarded_pack(path)):
@@ -149,8 +151,6 @@ class FolderWalk:
             except FileNotFoundError:
                 return
         self._of_git += self._in_git
-        if (self._of_git if self._in_git else len(self._survey.covered) - self._of_git) >= self._settings.files:
-            raise TooManyFiles
         self._survey.covered[path] = seen
         if facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode) and not self._in_git:
             self._survey.linked.setdefault((facts.st_dev, facts.st_ino, facts.st_nlink), []).append(path)
@@ -160,10 +160,14 @@ class FolderWalk:
         if place or self._ignores(path, rules, is_folder=True):
             place = place or path
             self._survey.places.add(place)
-            if "/" not in path and _holds_repository(handle, name):
-                # The history of a repository one level down is kept, though its files are ignored.
-                self._survey.covered[path] = known_entry or self._tree.see(handle, name, facts)
+            if _holds_repository(handle, name):
+                # The history of a repository is kept, with the folders above it, though its files are ignored.
+                for folder in upwards(path):
+                    if seen := self._survey.covered.get(folder) or self._known.get(folder) or self._tree.look(folder):
+                        self._survey.covered[folder] = seen
         else:
+            if known_entry is None and self._is_full(path):
+                return
             seen = self._tree.see(handle, name, facts)
             if self._in_git and FAN_OUT.search(path):
                 self._objects(handle, path, seen)
@@ -223,6 +227,15 @@ class FolderWalk:
             if "objects/" in path and OBJECT.search(path):
                 objects.setdefault(path.rpartition("/")[0], {})[path] = seen
         return objects
+
+    def _is_full(self, path: str) -> bool:
+        """Says whether no more new files are covered. What is known is covered all the same, so that nobody can make
+        undo forget it by filling the folder."""
+        covered_count = self._of_git if self._in_git else len(self._survey.covered) - self._of_git
+        if covered_count < self._settings.files:
+            return False
+        self._survey.crowded.add(path.rpartition("/")[0])
+        return True
 
     @property
     def _watches_enough(self) -> bool:

@@ -24,7 +24,7 @@ from duckflow.safety.commands.verdict import CommandVerdict
 from duckflow.safety.environment import GIT_ALONE, environment
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.risk import READS_SECRET, Deed, JudgedCommand
-from duckflow.safety.sandbox.sandbox import Sandbox
+from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.state.action import NO_OUTPUT
 from duckflow.state.checks import CheckReport
 from duckflow.state.data import Phrase, say, shorten
@@ -195,10 +195,9 @@ class ShellRun(Tool[ShellArgs]):
             return False
         return args.network or args.background or args.secrets or self._judge(args.command).verdict != "safe"
 
-    def _sees_secrets(self, args: ShellArgs) -> bool:
-        """Says whether the command may see secrets: the call asks for them or names one, or the user allows it."""
+    def _secret_access(self, args: ShellArgs) -> SecretAccess:
         names_secret = any(reason.key == READS_SECRET for reason in self._judge(args.command).reasons)
-        return names_secret or args.secrets or self._secrets_allowed()
+        return _access(names_secret, args.secrets or self._secrets_allowed())
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         writes, settings = self._writes(args), self._settings
@@ -214,7 +213,7 @@ class ShellRun(Tool[ShellArgs]):
             # the folder, and not the folder's settings of git.
             outside_path = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside_path}
-        confined_launch = await _confined(self._sandbox, launch, args.network, writes, self._sees_secrets(args))
+        confined_launch = await _confined(self._sandbox, launch, args.network, writes, self._secret_access(args))
         # Where the machine itself is the sandbox, a command keeps the machine's own place for temporary files.
         reports = confined_launch.environment["TMPDIR"] if confined_launch.temporary else str(paths.scratch.folder)
         confined_launch.environment = watch.environment(confined_launch.environment, reports)
@@ -290,7 +289,11 @@ class ShellRun(Tool[ShellArgs]):
         lines = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
             lines.append(hint(output, network, running.writes))
-            lines.append("" if self._sees_secrets(running.args) else await asyncio.to_thread(_kept_from, self._sandbox))
+            lines.append(
+                ""
+                if self._secret_access(running.args) != "none"
+                else await asyncio.to_thread(_kept_from, self._sandbox)
+            )
         if code:
             lines.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
         if files := ", ".join(running.process.meddled):
@@ -337,7 +340,13 @@ def _printed(output: str, check: CheckReport | None) -> str:
     return without_progress(output) if check and check.ok and check.kind == "tests" else output
 
 
-async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: bool) -> Launch:
+def _access(names_secret: bool, may_read: bool) -> SecretAccess:
+    """Returns what a command may do with secret files. A command that names one may change it, since the user has seen
+    just that; a call that asks for them, or a user who allows them, means reading."""
+    return "write" if names_secret else "read" if may_read else "none"
+
+
+async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: bool, secrets: SecretAccess) -> Launch:
     """Confines the launch in a thread, because confining walks through the folder, which may be large."""
     confining = asyncio.ensure_future(asyncio.to_thread(sandbox.confine, launch, network, writes, secrets))
     try:
