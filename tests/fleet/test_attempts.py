@@ -12,10 +12,12 @@ from duckflow.agent.trust import FolderTrust
 from duckflow.allowance import CallWanted
 from duckflow.cli.fleet_workshop import make_workshop
 from duckflow.errors import BudgetSpent, UsageError
+from duckflow.fleet.deliver import request_body
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
 from duckflow.fleet.worktree import place_of
+from duckflow.i18n.words import Words
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.state.checks import ProofVerdict
 from tests.fleet.yard import MemoryDesk, Yard, write
@@ -154,6 +156,8 @@ def test_among_equal_attempts_the_proof_of_their_tests_decides(yard: Yard) -> No
         for number, verdict in enumerate(verdicts, 1)
     ]
     assert [report.order.number for report in rank(reports)] == [5, 4, 3, 2, 1]
+    lines = {line for report in reports for line in request_body(report, Words("en")).splitlines()}
+    assert len([line for line in lines if "tests" in line]) == 4 and not [line for line in lines if "proof_" in line]
 
 
 @pytest.mark.slow
