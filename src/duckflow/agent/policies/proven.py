@@ -45,7 +45,7 @@ class ProveByTrial(Policy):
         """The turn since which there are new tests that have not been run yet."""
 
     async def opening(self, turn: TurnSoFar) -> None:
-        self._told, self._tried = set(), None
+        self._told, self._tried = set[str](), None
 
     async def after(self, turn: TurnSoFar) -> str | None:
         """Tries the tests before the work ends, while the model can still mend them."""
@@ -84,7 +84,7 @@ class ProveByTrial(Policy):
         return proof if proof.parts() else None
 
     async def _unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the new public names of a change that nothing else in the folder mentions."""
+        """Returns the new names and keys of a change that nothing else in the folder mentions."""
         from duckflow.proof.reach import new_names, texts_of, unreached
 
         names = new_names(changes)
