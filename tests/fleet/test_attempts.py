@@ -12,10 +12,14 @@ from duckflow.agent.trust import FolderTrust
 from duckflow.allowance import CallWanted
 from duckflow.cli.fleet_workshop import make_workshop
 from duckflow.errors import BudgetSpent, UsageError
+from duckflow.fleet.deliver import request_body
 from duckflow.fleet.merge import merge
 from duckflow.fleet.ranking import choose, clearly_good, rank, side_by_side
 from duckflow.fleet.task import Answered, AttemptOrder, AttemptReport
 from duckflow.fleet.worktree import place_of
+from duckflow.i18n.words import Words
+from duckflow.proof.rules import KeptRule
+from duckflow.proof.settings import RULES
 from duckflow.remote.conversation import RemoteConversation
 from duckflow.state.checks import ProofVerdict
 from tests.fleet.yard import MemoryDesk, Yard, write
@@ -63,6 +67,14 @@ async def test_ignored_files_are_copied_only_where_they_are_named(yard: Yard) ->
     assert report.passed and [file.path for file in report.files] == ["tax.py"], (report, link.notes)
     report = await yard.carry_out(task.model_copy(update={"name": "b", "include": ("shop.py",)}))
     assert report.open and report.open.key == "fleet.include_known"
+
+
+async def test_an_attempt_is_held_to_the_rules_that_the_repository_holds(yard: Yard) -> None:
+    yard.repository.write(f"{RULES}/print.toml", KeptRule(words="never print", pattern="print").text())
+    yard.repository.commit("a rule")
+    breach, mended = write("tax.py", "TAX = 2\nprint(TAX)\n"), write("tax.py", "TAX = 2\n")
+    report = await yard.carry_out(yard.task([breach, mended]))
+    assert report.outcome == "done" and yard.repository.show(report.branch, "tax.py") == "TAX = 2", report
 
 
 @pytest.mark.slow
@@ -154,6 +166,8 @@ def test_among_equal_attempts_the_proof_of_their_tests_decides(yard: Yard) -> No
         for number, verdict in enumerate(verdicts, 1)
     ]
     assert [report.order.number for report in rank(reports)] == [5, 4, 3, 2, 1]
+    lines = {line for report in reports for line in request_body(report, Words("en")).splitlines()}
+    assert len([line for line in lines if "tests" in line]) == 4 and not [line for line in lines if "proof_" in line]
 
 
 @pytest.mark.slow

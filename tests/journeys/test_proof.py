@@ -83,6 +83,31 @@ async def test_it_is_told_once_and_the_end_says_it(tmp_path: Path) -> None:
     assert state.proof and state.proof.verdict == "hollow"
 
 
+HALF = "\n\ndef half(x):\n    return x // 2\n"
+FIX_BESIDE_HALF = act("file_ops.write_file", path="app.py", content=FIX["args"]["content"] + HALF)
+GUARD = act(
+    "file_ops.write_file",
+    path="test_app.py",
+    content="from app import half\n\n\ndef test_two():\n    assert half(4) == 2\n",
+)
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_tests_that_only_guard_are_told_to_the_model_and_the_user(tmp_path: Path, language: str) -> None:
+    """A model that was told of hollow tests gains nothing by tests of what was there."""
+    told = [decide(respond("They guard what was there.")), decide(respond("Never said."))]
+    story = project(tmp_path, *work(READ, FIX_BESIDE_HALF, HOLLOW, RUN), *work(GUARD, RUN), *told, language=language)
+    (story.folder / "app.py").write_text(OLD + HALF)
+    await story.tell("fix double and test it" if language == "en" else "double を直してテストも書いて")
+    assert [event.proof.verdict for event in story.all(ProofTried)] == ["hollow", "guards", "guards"]
+    assert len(story.model.requests) == 5
+    assert ("do not show your change" if language == "en" else "変更を示して") in story.prompt(4)
+    lines = [notice_line(item, Words(language)) for item in _notices(story) if item.about == "proof"]
+    wanted = "passes without the change too" if language == "en" else Words(language)("proof.guarding", count=1)
+    assert wanted in lines[-1], lines
+    assert story.session.state.proof and not story.session.state.proof.holds
+
+
 async def test_a_turn_without_tests_is_not_slowed(tmp_path: Path) -> None:
     story = project(tmp_path, *work(READ, FIX))
     await story.tell("fix it")
@@ -123,6 +148,7 @@ async def test_a_turn_that_only_writes_tests_has_them_tried_when_they_are_run(
     proof = story.all(ProofTried)[-1].proof
     names = ("test_app.py::test_two",)
     assert (proof.hollow, proof.guarding) == ((names, ()) if hollow else ((), names))
+    assert len(story.model.requests) == len(replies) + hollow
 
 
 async def test_a_key_skips_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from duckflow.proof.settings import RULES
 from duckflow.safety.undo.undo import FileVersions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Answer
+from tests.journeys.cast import calls, hand, on_stage
 from tests.journeys.story import Story, act, decide, respond
 
 PRINTS = act("file_ops.write_file", path="app.py", content="def f():\n    print(1)\n")
@@ -42,6 +43,18 @@ async def test_a_correction_is_kept_and_a_later_breach_goes_back(
     assert words in story.prompt(6) and "more.py:2: print(2)" in story.prompt(6)
     assert (story.folder / "more.py").read_text() == MENDED["args"]["content"]
     assert len(story.model.requests) == 8
+
+
+async def test_a_breach_of_an_agent_goes_back_to_the_agent(tmp_path: Path) -> None:
+    ending = decide(respond("It is written."))
+    main = [calls(hand("write g", "work")), decide(respond("It is done."))]
+    story, cast = on_stage(tmp_path, main, {"work-1": [calls(MORE), ending, calls(MENDED), ending]})
+    (story.folder / RULES).mkdir(parents=True)
+    (story.folder / RULES / "print.toml").write_text(KeptRule(words="never print", pattern="print").text())
+    assert await story.tell("write g") == "done"
+    asked = cast.asked("work-1", 2)
+    assert "never print" in asked and "more.py:2: print(2)" in asked
+    assert (story.folder / "more.py").read_text() == MENDED["args"]["content"]
 
 
 async def test_it_is_offered_once_and_a_no_keeps_nothing(tmp_path: Path) -> None:

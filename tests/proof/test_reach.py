@@ -1,4 +1,4 @@
-"""New names without a mention are found; anything that may be a use counts as one."""
+"""New names and keys without a mention are found; anything that may be a use counts as one."""
 
 import pytest
 
@@ -60,6 +60,64 @@ def test_a_class_that_its_base_may_know_is_reached(base: str, told: tuple[str, .
 def test_a_name_that_was_only_moved_is_not_new() -> None:
     changes = [FileVersions("old.py", NEW.encode(), b""), FileVersions("new.py", None, NEW.encode())]
     assert new_names(changes) == []
+
+
+READER = "read('{}')\nfor key in ('host', 'port', 'max_tries'):\n    use(host, port, max_tries)\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "older", "line"),
+    [
+        ("app.toml", "host = 1\nport = 2\nmax-tries = 3\n", "max-rows = 5\n"),
+        ("app.toml", "[web]\nhost = 1\nport = 2\nmax_tries = 3\n", '"max_rows" = 5\n'),
+        ("etc/app.ini", "[web]\nhost = 1\nport = 2\nmax_tries = 3\n", "max_rows=5\n"),
+        ("app.cfg", "host = 1\nport = 2\nmax_tries = 3\n", "  max_rows = 5\n"),
+        ("app.json", '{\n "host": 1,\n "port": 2,\n "max_tries": 3', ',\n "max_rows": 5\n}\n'),
+        ("app.json", '{ "host": 1\n, "port": 2\n, "max_tries": 3', '\n, "max_rows": 5 }\n'),
+        ("app.yaml", "web:\n  host: 1\n  port: 2\n  max_tries: 3\n", "  max_rows: 5\n"),
+        ("app.yml", "host: 1\nport: 2\nmax_tries: 3\n", "max-rows:\n  - 5\n"),
+        (
+            "app.py",
+            "class WebSettings(Base):\n    host: str\n    port: int\n    max_tries = 3\n",
+            "    max_rows: int = 5\n",
+        ),
+        (
+            "app.py",
+            "@dataclass\nclass Config:\n    host: str\n    port: int\n    max_tries: int\n",
+            "    max_rows: int\n",
+        ),
+        ("app.py", "class Options:\n    host = ''\n    port = 1\n    max_tries = 3\n", "    max_rows = 5\n"),
+    ],
+)
+def test_a_key_that_nothing_reads_is_told_where_the_keys_beside_it_are_read(path: str, older: str, line: str) -> None:
+    text, name = older + line, "max-rows" if "-rows" in line else "max_rows"
+    names = new_names([FileVersions(path, older.encode(), text.encode())])
+    reader = READER.format(path.rpartition("/")[2])
+    assert unreached(names, {path: text, "main.py": reader}) == (name,)
+    assert unreached(names, {path: text, "main.py": reader + "use(max_rows)\n"}) == ()
+    assert unreached(names, {path: text, "main.py": reader, "README.md": f"`{name}`: how many rows"}) == ()
+    for_others = reader.replace("max_tries", "")
+    assert unreached(names, {path: text, "main.py": for_others}) == (), "another key is read by nobody either"
+
+
+@pytest.mark.parametrize(
+    ("path", "older", "others"),
+    [
+        ("lint.toml", "host = 1\nport = 2\nmax_tries = 3\n", {"main.py": "use(host, port, max_tries)"}),
+        ("app.toml", "host = 1\nport = 2\n", {"main.py": READER.format("app.toml")}),
+        ("pyproject.toml", "host = 1\nport = 2\nmax_tries = 3\n", {"main.py": READER.format("pyproject.toml")}),
+        (
+            "app.toml",
+            "host = 1\nport = 2\nmax_tries = 3\n" + "".join(f"key_{number} = 1\n" for number in range(300)),
+            {"main.py": READER.format("app.toml") + "".join(f"use(key_{number})\n" for number in range(300))},
+        ),
+        ("tests/app.toml", "host = 1\nport = 2\nmax_tries = 3\n", {"main.py": READER.format("app.toml")}),
+    ],
+)
+def test_keys_that_another_program_may_read_are_not_told(path: str, older: str, others: dict[str, str]) -> None:
+    text = older + "max_rows = 5\n"
+    names = new_names([FileVersions(path, older.encode(), text.encode())])
+    assert unreached(names, {path: text, **others}) == ()
 
 
 def test_other_languages_are_read_by_pattern() -> None:

@@ -89,6 +89,24 @@ async def test_breaks_decide_where_there_is_no_code_before(tmp_path: Path, new: 
     assert (proof.verdict, proof.red) == (verdict, ()), proof
 
 
+@pytest.mark.parametrize(
+    ("new", "body"),
+    [
+        ("def odd(x):\n    return x % 2 == 1\n", "assert not odd(2)"),
+        ("def odd(x):\n    is_odd = x % 2 == 1\n    return is_odd\n", "assert not odd(2)"),
+        ("def found(x):\n    return {1: 2}.get(x)\n", "assert found(7) is None"),
+        ("class Door:\n    def __init__(self):\n        self.open = False\n", "assert not Door().open"),
+        ("class Door:\n    open: bool = False\n", "assert not Door.open"),
+        ("def odd_ones(xs):\n    yield from ()\n    yield 0\n", "assert not next(odd_ones([]))"),
+    ],
+)
+async def test_a_test_that_wants_nothing_or_false_of_new_code_can_notice_breaks(
+    tmp_path: Path, new: str, body: str
+) -> None:
+    proof = await tried(tmp_path, {"app.py": NEW}, {"app.py": NEW + "\n\n" + new, "test_app.py": source(body)})
+    assert (proof.verdict, proof.noticing) == ("proven", ("test_app.py::test_double",)), proof
+
+
 async def test_an_error_of_the_old_code_is_red(tmp_path: Path) -> None:
     old = "def double(x):\n    return x['no']\n"
     proof = await tried(

@@ -1,5 +1,5 @@
 """Small breaks of changed code, chosen by a fixed rule: a return gives None, a condition is inverted, a call is left
-out, a value is None."""
+out, a value is None or the opposite of what it was."""
 
 import ast
 import zlib
@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from duckflow.proof.python_tests import UNREADABLE
 
-BreakKind = Literal["return", "condition", "drop", "value"]
-ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value")
-
+BreakKind = Literal["return", "condition", "drop", "value", "opposite"]
+ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value", "opposite")
+"""The opposite comes last: it is for tests that want False or nothing, which a value of None does not disturb."""
 
 Place = tuple[str, int]
 """A line: the path of its file and its number."""
@@ -42,8 +42,8 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
             functions |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), node.lineno)
     breaks = list[Break]()
     for index, node in enumerate(nodes):
-        kind, line = _kind(node), int(getattr(node, "lineno", 0))
-        breaks += [Break(path, line, kind, index, functions.get(line, 0))] if kind and line in lines else []
+        line = int(getattr(node, "lineno", 0))
+        breaks += [Break(path, line, kind, index, functions.get(line, 0)) for kind in _kinds(node) if line in lines]
     return breaks
 
 
@@ -71,6 +71,7 @@ def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool
             candidate
             for candidate in remaining_breaks
             if (candidate.path, candidate.line) != (best_break.path, best_break.line)
+            or (candidate.kind == "opposite" and candidate != best_break)
         ]
         for test, lines in reached.items():
             try_counts[test] += (best_break.path, best_break.line) in lines
@@ -99,7 +100,8 @@ def _in_order(candidate: Break) -> tuple[int, int]:
 
 
 def _scattered(candidate: Break) -> tuple[int, int]:
-    return candidate.kind == "condition", zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
+    first = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
+    return first, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
 def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> float:
@@ -113,6 +115,10 @@ def broken(text: str, chosen_break: Break) -> str:
     tree = ast.parse(text)
     target = next(node for number, node in enumerate(ast.walk(tree)) if number == chosen_break.place)
     match target:
+        case (
+            ast.Return(value=value) | ast.Yield(value=value) | ast.Assign(value=value) | ast.AnnAssign(value=value)
+        ) if value and chosen_break.kind == "opposite":
+            target.value = ast.UnaryOp(ast.Not(), value)
         case ast.Return() | ast.Yield() | ast.Assign() | ast.AnnAssign():
             target.value = ast.Constant(None)
         case ast.If() | ast.While() | ast.IfExp():
@@ -122,18 +128,18 @@ def broken(text: str, chosen_break: Break) -> str:
     return ast.unparse(ast.fix_missing_locations(tree))
 
 
-def _kind(node: ast.AST) -> BreakKind | None:
+def _kinds(node: ast.AST) -> tuple[BreakKind, ...]:
     match node:
         case ast.Return(value=value) | ast.Yield(value=value) if value and not _is_none(value):
-            return "return"
+            return ("return", "opposite")
         case ast.If() | ast.While() | ast.IfExp():
-            return "condition"
+            return ("condition",)
         case ast.Expr(value=ast.Call() | ast.Await() | ast.YieldFrom()) | ast.Raise() | ast.AugAssign():
-            return "drop"
+            return ("drop",)
         case ast.Assign(value=value) | ast.AnnAssign(value=value) if value and not _is_none(value):
-            return "value"
+            return ("value", "opposite")
         case _:
-            return None
+            return ()
 
 
 def _is_none(value: ast.expr) -> bool:

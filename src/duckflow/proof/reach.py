@@ -1,4 +1,5 @@
-"""New code that nothing reaches: a public name that a change adds, and that no other line of the folder mentions.
+"""New code that nothing reaches: a public name or a key of a configuration that a change adds, and that no other line
+of the folder mentions.
 
 It is found by a text search. Any mention counts as a use, be it a call, a test, a document or a text, so that no used
 name is reported."""
@@ -33,6 +34,16 @@ DEFINED = re.compile(
     r"|^(?:export\s+)?(?:const|let)\s+(\w+)\s*=\s*(?:async\s*)?(?:\(|function)"
 )
 BY_PATTERN = (".js", ".jsx", ".ts", ".tsx", ".mjs", ".go", ".rs")
+KEYS = {
+    (".toml", ".ini", ".cfg"): re.compile(r"""["']?([\w-]+)["']?\s*="""),
+    (".json",): re.compile(r'(?:[{,]\s*)?"([\w-]+)"\s*:'),
+    (".yaml", ".yml"): re.compile(r"""["']?([\w-]+)["']?:(?:\s|$)"""),
+}
+"""How a line with a key begins in configuration files, by their endings."""
+SETTINGS_CLASS = re.compile(r"\w*(?:Settings|Config|Configuration|Options|Preferences)")
+FEWEST_KEYS, MOST_KEYS = 3, 300
+"""So many other keys that stand beside a new one must be mentioned before it is told. A file with more keys than the
+second number is data."""
 CALLED_BY_OTHERS = re.compile(
     r"main|init|setup|teardown|handler|default|register|pytest_\w+|test\w*|Test\w*|load_tests"
 )
@@ -43,7 +54,7 @@ CONFIGURATION = re.compile(r"(?:.*/)?(?:\.?[^./]+|.*\.(?:cfg|toml|ini|json|ya?ml
 
 
 class NewName(NamedTuple):
-    """A public function, class or method that a change adds, and the lines that define it."""
+    """A public function, class, method or key of a configuration that a change adds, and the lines that define it."""
 
     path: str
     name: str
@@ -51,11 +62,12 @@ class NewName(NamedTuple):
     last: int
     bases: tuple[str, ...] = ()
     """The classes that a class extends."""
+    is_key: bool = False
 
 
 def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
     """Returns names that no changed file had before: a name that was only moved is not new."""
-    words_before = {word for change in changes for word in re.findall(r"\w+", change.old)}
+    words_before = {word for change in changes for form in (r"\w+", r"[\w-]+") for word in re.findall(form, change.old)}
     written_changes = [change for change in changes if change.after is not None and is_code(change.path)]
     defined_names = [name for change in written_changes for name in _defined(change.path, change.new)]
     return [new for new in defined_names if new.name not in words_before and _may_be_told(new.name)]
@@ -75,6 +87,10 @@ def _defined(path: str, text: str) -> Iterator[NewName]:
         for number, line in enumerate(text.splitlines(), 1):
             if match := DEFINED.match(line):
                 yield NewName(path, match[1] or match[2], number, number)
+    elif key := next((key for endings, key in KEYS.items() if path.endswith(endings)), None):
+        lines = [(number, key.match(line.lstrip())) for number, line in enumerate(text.splitlines(), 1)]
+        keys = [NewName(path, match[1], number, number, is_key=True) for number, match in lines if match]
+        yield from keys if len(keys) <= MOST_KEYS else ()
 
 
 def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Iterator[NewName]:
@@ -84,9 +100,20 @@ def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Itera
         if all(QUIET_DECORATORS.fullmatch(ast.unparse(decorator)) for decorator in node.decorator_list):
             bases = tuple(map(ast.unparse, node.bases)) if isinstance(node, ast.ClassDef) else ()
             yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno, bases)
+        if isinstance(node, ast.ClassDef) and SETTINGS_CLASS.fullmatch(node.name):
+            yield from _fields(path, node)
         # A method of a class that extends another one may be called by that one.
         if isinstance(node, ast.ClassDef) and with_methods and not node.bases and not node.decorator_list:
             yield from _in_python(path, node.body, False)
+
+
+def _fields(path: str, settings: ast.ClassDef) -> Iterator[NewName]:
+    for field in settings.body:
+        match field:
+            case ast.AnnAssign(target=ast.Name(id=name)) | ast.Assign(targets=[ast.Name(id=name)]):
+                yield NewName(path, name, field.lineno, field.end_lineno or field.lineno, is_key=True)
+            case _:
+                pass
 
 
 def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -94,11 +121,17 @@ def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, 
     mention are usual is left out: such names are reached in another way, for example by a registry of subclasses or by
     the users of a library."""
     alarms = _unmentioned(names, texts)
-    usual_paths = {
-        path for path in {new.path for new in names if new.name in alarms} if _is_usual_in(path, names, texts)
+    unmentioned_names = [new for new in names if new.name in alarms]
+    places = {(new.path, new.is_key) for new in unmentioned_names}
+    usual_places = {
+        (path, is_key)
+        for path, is_key in places
+        if (_keys_are_for_others(path, names, texts) if is_key else _is_usual_in(path, names, texts))
     }
-    unusual_names = [new for new in names if new.name in alarms and new.path not in usual_paths]
-    return tuple(new.name for new in unusual_names if not _is_hook(new, texts) and not _is_registered(new, texts))
+    unusual_names = [new for new in unmentioned_names if (new.path, new.is_key) not in usual_places]
+    return tuple(
+        new.name for new in unusual_names if new.is_key or not (_is_hook(new, texts) or _is_registered(new, texts))
+    )
 
 
 def _is_hook(new: NewName, texts: Mapping[str, str]) -> bool:
@@ -126,9 +159,25 @@ def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) 
     """Says whether names that were in this file before the change are often mentioned nowhere."""
     new = {name.name for name in names}
     older_names = [
-        name for name in _defined(path, texts.get(path, "")) if name.name not in new and _may_be_told(name.name)
+        name
+        for name in _defined(path, texts.get(path, ""))
+        if not name.is_key and name.name not in new and _may_be_told(name.name)
     ]
     return len(_unmentioned(older_names, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older_names))
+
+
+def _keys_are_for_others(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
+    """Says whether another program may read the keys of this file, or code that does not name them. The code of the
+    folder reads a key by its name only if it names the file and the other keys beside it."""
+    if not path.endswith(".py"):
+        file_name = path.rpartition("/")[2]
+        if not any(file_name in text for other, text in texts.items() if other.endswith((".py", *BY_PATTERN))):
+            return True
+    new = {name.name for name in names}
+    keys = [key for key in _defined(path, texts.get(path, "")) if key.is_key and _may_be_told(key.name)]
+    unmentioned = set(_unmentioned(keys, texts))
+    mentioned_count = len({key.name for key in keys} - unmentioned)
+    return not unmentioned <= new or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -137,13 +186,15 @@ def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[st
     unmentioned_names = {new.name: new for new in names}
     if not unmentioned_names:
         return ()
-    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, unmentioned_names)) + r")\b")
+    # The key `max-rows` is mentioned by `max_rows`, too.
+    names_by_spelling = {spelling: name for name in unmentioned_names for spelling in (name, name.replace("-", "_"))}
+    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names_by_spelling)) + r")\b")
     prefixes = re.compile("|".join(rf"[\"'`]{re.escape(_prefix(name))}[{{\"'`%]" for name in unmentioned_names))
     dynamic_prefixes = set[str]()
     for path, text in texts.items():
         dynamic_prefixes |= {match[1:-1] for match in prefixes.findall(text)}
         for number, line in enumerate(text.splitlines(), 1):
-            for name in set(pattern.findall(line)) & unmentioned_names.keys():
+            for name in {names_by_spelling[spelling] for spelling in pattern.findall(line)} & unmentioned_names.keys():
                 own_name = unmentioned_names[name]
                 if path != own_name.path or not own_name.first <= number <= own_name.last:
                     del unmentioned_names[name]

@@ -39,7 +39,7 @@ class Proof(FrozenData):
     why: Phrase | None = None
     """The reason why the tests in `untold` could not be tried."""
     unreached: tuple[str, ...] = ()
-    """New public names that nothing else in the folder mentions."""
+    """New public names and keys of configurations that nothing else in the folder mentions."""
     unasked: tuple[UnaskedChange, ...] = ()
     """Changes that nobody asked for; each can be taken back by itself."""
     seconds: float = 0.0

@@ -17,7 +17,7 @@ from duckflow.prompts.layers import record_line
 from duckflow.state.action import evidence_of, succeeded
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
-from duckflow.state.checks import Proof, UnaskedChange, belongs_to_tests
+from duckflow.state.checks import Proof, UnaskedChange, belongs_to_tests, is_code
 from duckflow.state.data import say
 
 if TYPE_CHECKING:
@@ -38,24 +38,26 @@ class ProveByTrial(Policy):
         self._owner = owner
         self._actor = actor
         self._runner = runner
-        self._told = False
+        self._told = set[str]()
+        """The kinds of tests that the model was told about in this turn."""
         self._tried: tuple[list[FileVersions], Proof] | None = None
         self._waiting = 0
         """The turn since which there are new tests that have not been run yet."""
 
     async def opening(self, turn: TurnSoFar) -> None:
-        self._told, self._tried = False, None
+        self._told, self._tried = set[str](), None
 
     async def after(self, turn: TurnSoFar) -> str | None:
         """Tries the tests before the work ends, while the model can still mend them."""
         if not turn.ending or turn.ending.outcome != "done":
             return None
         proof = await self._proof(turn)
-        if proof is None or not proof.hollow or self._told:
+        kind, tests = _without_proof(proof, self._tried[0] if self._tried else []) if proof else ("", ())
+        if not proof or not tests or kind in self._told:
             return None
-        self._told = True
+        self._told.add(kind)
         self._owner.emit(ProofTried(proof=proof))
-        return turn.note("proof_hollow", tests=", ".join(proof.hollow[:NAMED]))
+        return turn.note(kind, tests=", ".join(tests[:NAMED]))
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
         """Reports the proof at the end of a turn, after all other policies."""
@@ -82,7 +84,7 @@ class ProveByTrial(Policy):
         return proof if proof.parts() else None
 
     async def _unreached(self, folder: Path, changes: "list[FileVersions]") -> tuple[str, ...]:
-        """Returns the new public names of a change that nothing else in the folder mentions."""
+        """Returns the new names and keys of a change that nothing else in the folder mentions."""
         from duckflow.proof.reach import new_names, texts_of, unreached
 
         names = new_names(changes)
@@ -158,6 +160,16 @@ def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
     from duckflow.proof.trial import questions_of
 
     return questions_of(changes)
+
+
+def _without_proof(proof: Proof, changes: "list[FileVersions]") -> tuple[str, tuple[str, ...]]:
+    """Returns the note for the model, and the tests that it names. Tests that guard code which the turn did not change
+    are what was wanted."""
+    if proof.hollow:
+        return "proof_hollow", proof.hollow
+    if proof.verdict == "guards" and any(is_code(change.path) for change in changes):
+        return "proof_guards", proof.guarding
+    return "", ()
 
 
 def _passing_command(turn: TurnSoFar) -> str:
