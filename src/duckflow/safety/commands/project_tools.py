@@ -46,7 +46,7 @@ unittest discover | vqfbc s@ t@ p: k: --start-directory@ --top-level-directory@ 
 python manage.py test | v: k: p: --pattern: --verbosity: --failfast --keepdb --noinput --no-input --parallel --tag:
   --exclude-tag: --reverse --timing --debug-mode --buffer --shuffle --durations: --no-color --force-color
 doctest, nose2, green, ward, stestr run, behave, robot, prove, busted, ginkgo, gotestsum, ava, tap, sbt test,
-  cypress run, bazel test, dart test, cabal test, stack test, lein test, rebar3 eunit, dune runtest | vqrf j: --verbose --quiet
+  bazel test, dart test, cabal test, stack test, lein test, rebar3 eunit, dune runtest | vqrf j: --verbose --quiet
 tox | qvl e: f: p: --quiet --verbose --parallel: --skip-missing-interpreters --listenvs
 nox | lrR s: k: t: e: p: --sessions: --session: --keywords: --tags: --reuse-existing-virtualenvs --list --no-install
   --stop-on-first-error --error-on-missing-interpreters
