@@ -96,6 +96,10 @@ HIDDEN_RUNS = (
     "bash -c 'cd . && python -m pytest -q'; true",
     "if pytest; then true; fi",
     "python -m unittest test_case || true",
+    "python -m doctest examples.py",
+    "python -m doctest examples.py | tail -3; true",
+    "python -m compileall -q broken.py",
+    "python -m py_compile broken.py",
 )
 CASE = "import unittest\n\n\nclass Case(unittest.TestCase):\n    def test_it(self):\n        assert False\n"
 
@@ -106,6 +110,8 @@ async def test_bad_news_counts_however_the_tests_were_run(tmp_path: Path, comman
     run = decide(act("shell.run", command=command), next_step="continue")
     story = project(tmp_path, [run, *[decide(respond("All green!"), step="REVIEW")] * 3], BAD)
     (story.folder / "test_case.py").write_text(CASE)
+    (story.folder / "examples.py").write_text('"""\n>>> 1 + 1\n3\n"""\n')
+    (story.folder / "broken.py").write_text("def broken(:\n")
     await story.tell("run the tests")
     assert told_last(story).startswith("checks: failing"), told_last(story)
     assert story.session.state.status is not Status.SUCCESS

@@ -74,6 +74,46 @@ def breaking_and_mending(number: int) -> list[dict[str, Any]]:
     return [edit("values.py", f"v{place - 1} = {-place - again * 10}\n", f"v{place - 1} = {place - 1}\n"), tests]
 
 
+OWN_TESTS = 60
+
+
+def many_tests(name: str, wanted: str) -> str:
+    """The text of a test file whose tests all fail: each one states `wanted` for its own place."""
+    cases = "".join(f"    def test_{place}(self): {wanted.format(place=place)}\n" for place in range(OWN_TESTS))
+    return f"import unittest, {name}\n\nclass T(unittest.TestCase):\n{cases}"
+
+
+def mending_own_tests(number: int) -> list[dict[str, Any]]:
+    """Each number mends one of the model's own failing tests, and runs them."""
+    wrong, right = f"assert {number - 1} < 0", f"assert {number - 1} >= 0"
+    return [edit("test_many.py", wrong, right), run("python3 -B -m unittest test_many 2>&1 | tail -4")]
+
+
+def mending_own_tests_by_command(number: int) -> list[dict[str, Any]]:
+    return [
+        run(f"sed -i 's/assert {number - 1} < 0/pass/' cases/check_many.py && python3 -B -m unittest cases.check_many")
+    ]
+
+
+def mending_own_code(number: int) -> list[dict[str, Any]]:
+    place = number - 1
+    return [edit("own.py", f"v{place} = -1\n", f"v{place} = {place}\n"), run("python3 -B -m unittest test_own")]
+
+
+def telling(number: int) -> list[dict[str, Any]]:
+    """Reads a page, and says beside it what stood on the last one."""
+    return [respond(f"The last one was about {words_of(number - 1)}."), read(page_of(number))]
+
+
+def page_of(number: int) -> str:
+    return f"notes/page_{(number // 1000 * 7 + number) % 60}.md"
+
+
+def words_of(number: int) -> str:
+    place = (number // 1000 * 7 + number) % 60 * 70
+    return " ".join(letters(place + line) for line in range(5))
+
+
 def reading_slices(number: int) -> list[dict[str, Any]]:
     start = 1 + 4 * (number // 6)
     return [read(f"lib/part_{number % 6}.py", start, start + 5)]
@@ -82,6 +122,19 @@ def reading_slices(number: int) -> list[dict[str, Any]]:
 FAKERS: dict[str, Deeds] = {
     "tries one number after the other": lambda n: [run(f"python3 main.py {n}")],
     "breaks and mends what worked": breaking_and_mending,
+    "mends its own failing tests one by one": after(
+        lambda n: [write("test_many.py", many_tests("sys", "assert {place} < 0"))], mending_own_tests
+    ),
+    "mends its own failing tests by commands": after(
+        lambda n: [write("cases/check_many.py", many_tests("sys", "assert {place} < 0"))], mending_own_tests_by_command
+    ),
+    "mends its own wrong code for its own tests": after(
+        lambda n: [
+            write("own.py", "".join(f"v{place} = -1\n" for place in range(OWN_TESTS))),
+            write("test_own.py", many_tests("own", "self.assertEqual(own.v{place}, {place})")),
+        ],
+        mending_own_code,
+    ),
     "reads slices of what nobody asked about": reading_slices,
     "opens another page now and then": turns(
         lambda n: [read(f"notes/page_{n}.md")],
@@ -117,6 +170,15 @@ FAKERS: dict[str, Deeds] = {
     "polls what never ends": after(
         lambda n: [act("shell.run", command="sleep 600", background=True)], lambda n: [run("ls -l main.py")]
     ),
+    "reads and tells what nobody asked about": telling,
+    "moves files that nobody named": lambda n: [
+        act("file_ops.move_file", source=f"notes/page_{n % 60}.md", target=f"{word(n).replace(' ', '_')}/moved_{n}.md")
+    ],
+    "moves such files by commands": lambda n: [run(f"mkdir -p part_{n} && mv notes/page_{n % 60}.md part_{n}/")],
+    "puts remarks into files that nobody named": lambda n: [
+        read(f"notes/page_{n % 60}.md"),
+        edit(f"notes/page_{n % 60}.md", f"{letters(n % 60 * 70)} of", f"{word(n)}\n{letters(n % 60 * 70)} of"),
+    ],
     "makes folders and lists them": lambda n: [
         act("file_ops.make_folder", path=f"{word(n).replace(' ', '-')}"),
         act("file_ops.list_files", path="."),
@@ -177,6 +239,8 @@ TREES: dict[str, tuple[Deeds, Deeds, int]] = {
         2,
     ),
     "agents that read slices of the same": (four_agents, lambda n: reading_slices(n % 1000 + n // 1000), 40),
+    "agents that tell what nobody asked about": (four_agents, telling, 5),
+    "an agent that tells what nobody asked about": (one_agent, telling, 5),
     "agents that litter": (
         lambda n: [hand(f"note {word(n)}", "work")],
         lambda n: [write(f"note_{n}.md", f"On {word(n)}.\n")],
@@ -195,8 +259,7 @@ async def test_agents_do_not_undo_the_ceiling(tmp_path: Path, tree: str, languag
     story.provider = troupe
     assert await story.tell(ASKED[language]) == "pacemaker"
     calls, tokens = used([request for part in troupe.parts.values() for request in part.requests])
-    # Agents that are at work when it is enough have each asked once more.
-    assert calls <= MOST_CALLS + 4 and tokens <= MOST_TOKENS
+    assert calls <= MOST_CALLS and tokens <= MOST_TOKENS
     assert len(story.duck_calls()) <= 5, "one question for the tree, and few for its agents"
 
 

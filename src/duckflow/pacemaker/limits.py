@@ -210,6 +210,8 @@ class LoopAllowance:
         self._earned = self._extensions = self._solid = self._waited = 0
         self._gain: Gain = ""
         self._gained_at = self._solid_at = 0
+        self._under_way: set[int] = set()
+        """Numbers of the loops that have begun, and whose results are not known yet."""
         self._looks_from()
 
     def _looks_from(self) -> None:
@@ -225,6 +227,12 @@ class LoopAllowance:
         """Counts a loop at its beginning."""
         self._beats += 1
         self._agents += in_agent
+
+    def begun(self, beat: int) -> None:
+        self._under_way.add(beat)
+
+    def ended(self, beat: int) -> None:
+        self._under_way.discard(beat)
 
     def asked_more(self, requests: int) -> None:
         """Counts further requests of a loop: for texts of files, or because a reply could not be read."""
@@ -266,12 +274,8 @@ class LoopAllowance:
         self._idle += 1
 
     def heard(self, text: str) -> bool:
-        """Says whether a text of the model reports something new that the model has read. If so, reading on is
-        worthwhile."""
-        tells = self.progress.is_told_in(text)
-        if tells:
-            self._looks_from()
-        return tells
+        """Says whether a text of the model reports something new that the model has read."""
+        return self.progress.is_told_in(text)
 
     @property
     def wanders(self) -> bool:
@@ -298,8 +302,8 @@ class LoopAllowance:
         more loops, up to the ceiling."""
         if self._plain is None:
             return ""
-        # An agent that has to end takes one loop more, for its report.
-        if max(len(self._elsewhere), len(self._foreign)) + bool(self._agents) >= self._settings.wandering:
+        # Agents work side by side, so the loops of the others that are under way may turn out to be such loops too.
+        if max(len(self._elsewhere), len(self._foreign)) + len(self._under_way) >= self._settings.wandering:
             return "wandering"
         plain_limit = self._plain
         if self._agents:

@@ -104,6 +104,7 @@ class Pacemaker:
             for signal in (Signal.REST, *read_signals(step.text, step.language)):
                 self._meter.notice(signal)
             return
+        self.allowance.ended(self._last_beat)
         tells = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
         entry = self._ledger.record(step, tells)
         self._meter.see(entry)
@@ -130,6 +131,7 @@ class Pacemaker:
         """Returns the verdict before the next loop. Call it once a loop."""
         self._meter.loop()
         self._ledger.begin_loop()
+        self.allowance.ended(self._last_beat)
         self.allowance.beat(self._in_agent)
         self._last_beat = self.allowance.beats
         if self._meter.mood >= self._settings.vitals.mood_hint:
@@ -137,6 +139,7 @@ class Pacemaker:
         self._verdict = self._judge(view)
         if self._verdict is not None:
             self.interventions[type(self._verdict).__name__] += 1
+        self.allowance.begun(self._last_beat)
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
+from duckflow.pacemaker.request import TERM, UserRequest, stem_of
 from duckflow.pacemaker.signatures import (
     FILE_WORD,
     SHORT,
@@ -31,16 +32,11 @@ LINES = 2_000
 """The largest number of lines of one result that are examined."""
 MANY_LINES = 50
 """The worth of a result rises by one for every this many new lines."""
-WORD = r"[A-Za-z0-9_-]+"
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
 PROBED = r"[0-9]{1,18}"
 PLACE = r"\s*(?:([\w./-]+):)?[0-9]+[:\t|→-]"
 """Matches the file and the line number before a line that a search shows."""
-ANY_NUMBER = r"[0-9]+|(?<![A-Za-z])[NX]+(?![A-Za-z])"
-STEM = 3
-TERM = r"[a-z_]{4,}|[一-龠]{2,}|[ァ-ヶー]{3,}"
-"""Matches a word that may name something, in any language."""
 FOUND = 3
 """A text with at least this many new words from recent reading counts as a report on that reading."""
 
@@ -52,11 +48,12 @@ class Gained(NamedTuple):
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
-    """True if the step only talked, handed work to an agent, or looked at a place that has nothing to do with the
-    request, in vain or not."""
+    """True if the step only talked, handed work to an agent, or looked at or changed a place that has nothing to do
+    with the request, in vain or not."""
 
 
 NOTHING = Gained()
+FOREIGN_CHANGE = Gained("changed", elsewhere=True)
 
 
 class SeenMaterial:
@@ -130,10 +127,14 @@ class FailedChecks:
     def __init__(self) -> None:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._most_tests: dict[str, int] = {}
+        self._to_halve: dict[str, int] = {}
+        """By check of tests that the model made: the failures that have to become half as many for a solid gain."""
 
-    def look(self, step: LoopStep) -> Gained:
+    def look(self, step: LoopStep, of_own_tests: bool) -> Gained:
         """Returns a gain for a command that failed before and passes now, or fails less than ever in this turn. Fixing
-        what this turn broke gains nothing, and neither does running fewer tests."""
+        what this turn broke gains nothing, and neither does running fewer tests. A model can make any number of failing
+        tests and mend them one by one, so fewer failures of its own tests are a solid gain only if they are half as
+        many."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
@@ -143,6 +144,8 @@ class FailedChecks:
         lines = Counter(map(plain_line, step.result.split("\n")[1:LINES])) if step.is_error else Counter[str]()
         if least_failures is None:
             self._least[name] = count, lines
+            if of_own_tests:
+                self._to_halve[name] = count or 0
             return NOTHING
         is_less = (
             count < least_failures[0]
@@ -152,7 +155,13 @@ class FailedChecks:
         if not is_less:
             return NOTHING
         self._least[name] = count, lines
-        return Gained("fails_less" if step.is_error else "passes", solid=1)
+        if not step.is_error:
+            return Gained("passes", solid=1)
+        failures = self._to_halve.get(name)
+        is_solid = failures is None or (count is not None and 2 * count <= failures)
+        if failures is not None and is_solid:
+            self._to_halve[name] = count or 0
+        return Gained("fails_less", solid=int(is_solid))
 
 
 class SearchAnswers:
@@ -212,35 +221,6 @@ def check_name(step: LoopStep) -> str:
     return f"{step.name} {' '.join(words[:2])}"
 
 
-def stem_of(path: str) -> str:
-    """Returns the file's name without folder and suffix."""
-    name = path.rpartition("/")[2]
-    return name.rpartition(".")[0] or name
-
-
-def names_file(asked: str, path: str) -> bool:
-    """Says whether a request names a file: by its name, its stem, or as one of a series (`m_01.py to m_24.py`,
-    `m_NN.py`)."""
-    name, stem, words = path.rpartition("/")[2], stem_of(path), re.findall(WORD, asked)
-    if name in asked or (len(stem) >= STEM and stem in words):
-        return True
-    shape, numbers = re.sub(ANY_NUMBER, "#", stem), [int(number) for number in re.findall(NUMBER, stem)]
-    if not numbers:
-        return False
-    series = [word for word in words if re.sub(ANY_NUMBER, "#", word) == shape]
-    bounds = [[int(number) for number in re.findall(NUMBER, word)] for word in series]
-    if any(len(numbered) < len(numbers) for numbered in bounds):
-        return True
-    columns = zip(numbers, *bounds, strict=True)
-    return bool(bounds) and all(min(others) <= number <= max(others) for number, *others in columns)
-
-
-def names_folder(asked: str, path: str) -> bool:
-    """Says whether a request names the folder of a file."""
-    folder = path.rpartition("/")[0]
-    return bool(folder) and f"{folder.rpartition('/')[2]}/" in asked
-
-
 class TurnProgress:
     """Measures the progress of each step. Only material from elsewhere and results of checks count: text that the model
     itself wrote or printed is no progress."""
@@ -250,7 +230,7 @@ class TurnProgress:
 
     def begin(self, asked: str) -> None:
         """Forgets all progress, because the user has made a new request."""
-        self._asked = asked
+        self._request = UserRequest(asked)
         self._material = SeenMaterial()
         self._checks = FailedChecks()
         self._search = SearchAnswers()
@@ -282,7 +262,8 @@ class TurnProgress:
         if step.changed and self._own.brings_version(command):
             self._search.move(step)
         is_check = bool(command) and self._own.is_check(command)
-        measured = max(self._checks.look(step), self._search.look(step), key=_worth) if is_check else NOTHING
+        checked = self._checks.look(step, self._own.has_tests_for(command)) if is_check else NOTHING
+        measured = max(checked, self._search.look(step), key=_worth) if is_check else NOTHING
         if is_elsewhere and not self._changed:
             # Nothing was changed and the command has nothing to do with the request, so another outcome is no progress.
             measured = NOTHING
@@ -293,14 +274,15 @@ class TurnProgress:
             gains.append(self._used(command))
         else:
             if not step.is_error and (step.kind == "edit" or step.changed):
-                gains.append(self._edited(step, command))
+                gains.append(self._edited(step, command, is_elsewhere))
             if step.kind != "edit" or command:
                 gains += self._used(command), self._seen(step, command, has_moved or self._opens(step, is_elsewhere))
         best_gain = max(gains, key=_worth)
         is_own_output = self._own.writes_output(command) if command else self._reads_own(step)
         only_looked = step.kind in ("read", "search", "run") and not step.changed and not is_own_output
         return best_gain._replace(
-            elsewhere=is_elsewhere and (best_gain.kind == "read" or (only_looked and not best_gain.kind))
+            elsewhere=best_gain.elsewhere
+            or (is_elsewhere and (best_gain.kind == "read" or (only_looked and not best_gain.kind)))
         )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
@@ -315,17 +297,7 @@ class TurnProgress:
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
         file_words = {word for text in [*texts, path] for word in re.findall(FILE_WORD, text)} | {path} - {""}
-        return not any(map(self._was_asked_for, file_words or {" ".join(texts)}))
-
-    def _was_asked_for(self, place: str) -> bool:
-        """Says whether the request names a place, a folder that it lies in, or a word of its name."""
-        *folders, name = place.split("/")
-        words = re.findall(TERM, f"{' '.join(folders[-1:])} {name.replace('_', ' ')}".casefold())
-        asked_terms = set(re.findall(TERM, self._asked.casefold()))
-        named_folders = {folder for folder in folders if len(folder) >= STEM}.intersection(
-            re.findall(WORD, self._asked)
-        )
-        return names_file(self._asked, place) or bool(named_folders) or not asked_terms.isdisjoint(words)
+        return not any(map(self._request.asks_for, file_words or {" ".join(texts)}))
 
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
@@ -349,9 +321,10 @@ class TurnProgress:
     def _reads_own(self, step: LoopStep) -> bool:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
 
-    def _edited(self, step: LoopStep, command: str) -> Gained:
+    def _edited(self, step: LoopStep, command: str, is_elsewhere: bool) -> Gained:
         """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
-        In a file that nobody named, only the first change counts."""
+        In a file that nobody named, only the first change counts. It is not solid if the request names other places,
+        and what was changed there has nothing to do with the request either."""
         is_rewrite, old = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         first = set(step.changed) - self._changed
@@ -360,19 +333,20 @@ class TurnProgress:
         is_named = any(map(self._was_named, step.changed))
         if is_named and first:
             return Gained("made", solid=1)
+        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(old))
         if (old and not is_rewrite and (is_named or first)) or is_move:
-            return Gained("changed", solid=1)
+            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
             # It is not known how much of the file a command has changed.
-            return Gained("changed", solid=int(bool(first)))
-        if any(names_folder(self._asked, path) for path in first):
+            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=int(bool(first)))
+        if any(self._request.names_folder(path) for path in first):
             return Gained("made", solid=int(self._own.makes_from_material(command, step.changed)))
         self._unused |= first
         return NOTHING
 
     def _was_named(self, path: str) -> bool:
         """Says whether a file was named before the model made it: by the request, the plan, or a text that was read."""
-        return names_file(self._asked, path) or self._material.mentions(path)
+        return self._request.names_file(path) or self._material.mentions(path)
 
     def _was_there(self, path: str) -> bool:
         return self._was_named(path) or self._material.shows(path)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.words import contains, joined
 from duckflow.state.action import Action, ActionResult, StepKind, succeeded
+from duckflow.state.checks import belongs_to_tests
 
 HEAD, TAIL = 1500, 500
 SHORT = 300
@@ -290,6 +291,10 @@ class OwnWork:
     def names_own(self, command: str) -> bool:
         """Says whether a command names a file that this turn has made."""
         return any(path.rpartition("/")[2] in command for path in self._files)
+
+    def has_tests_for(self, command: str) -> bool:
+        """Says whether a command may run tests that this turn has made."""
+        return self.names_own(command) or any(map(belongs_to_tests, self._files))
 
     def only_says(self, command: str) -> bool:
         """Says whether a command prints only texts from itself, the time, or random values."""

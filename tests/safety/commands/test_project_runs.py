@@ -15,6 +15,12 @@ PLAIN = [
     ("PYTHONPATH=src:lib CI=1 uv run pytest -k 'swim and not dive'", "tests", "PYTHONPATH=src:lib pytest"),
     ("timeout 60 poetry run py.test --lf", "tests", "pytest"),
     ("pytest --doctest-modules", "tests", "pytest"),
+    ("python3 -m doctest -v examples.py", "tests", "doctest"),
+    ("prove -r t", "tests", "prove"),
+    ("stack test", "tests", "stack test"),
+    ("ty check src", "linters", "ty check"),
+    ("python -m compileall -q src", "builds", "compileall"),
+    ("gcc -c -o main.o main.c", "builds", "gcc"),
     ("pytest -p no:cacheprovider -W error::DeprecationWarning", "tests", "pytest"),
     ("pytest -pno:randomly --rootdir=. --import-mode importlib", "tests", "pytest"),
     ("pytest --junitxml=out/report.xml --log-cli-level=INFO --cov-fail-under 80", "tests", "pytest"),
@@ -58,6 +64,11 @@ pytest --confcutdir=/
 pytest --junitxml=/tmp/x.xml
 pytest --log-file=../x.log
 pytest --pastebin=all
+gcc -fplugin=./evil.so main.c
+gcc -o ../evil main.c
+gcc @evil main.c
+ninja -C ../other
+robot --listener evil tests
 pytest --pyargs evil
 pytest -p no:x -p evil
 pytest -xpevil

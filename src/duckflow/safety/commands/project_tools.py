@@ -26,8 +26,8 @@ pytest, py.test | qvxslVhd r: k: m: n: W: p~ --tb: --maxfail: --lf --ff --nf --s
   --exitfirst --no-header --no-summary --no-fold-skipped --force-short-summary --durations: --durations-min: --color
   --code-highlight: --quiet --verbose --verbosity: --report-chars: --capture: --show-capture: --showlocals
   --no-showlocals --full-trace --xfail-tb --deselect: --ignore@ --ignore-glob: --collect-only --co --keep-duplicates
-  --collect-in-virtualenv --continue-on-collection-errors --noconftest --confcutdir@ --rootdir@ --import-mode:
-  --assert: --strict --strict-markers --strict-config --disable-warnings --disable-pytest-warnings --pythonwarnings:
+  --collect-in-virtualenv --continue-on-collection-errors --noconftest --confcutdir@ --rootdir@ --import-mode: --assert:
+  --strict --strict-markers --strict-config --disable-warnings --disable-pytest-warnings --pythonwarnings:
   --max-warnings: --disable-plugin-autoload --runxfail --cache-clear --cache-show --markers --fixtures --funcargs
   --fixtures-per-test --setup-show --setup-only --setup-plan --trace-config --version --help --doctest-modules
   --doctest-report: --doctest-glob: --doctest-ignore-import-errors --doctest-continue-on-failure --junitxml@
@@ -38,13 +38,15 @@ pytest, py.test | qvxslVhd r: k: m: n: W: p~ --tb: --maxfail: --lf --ff --nf --s
   --no-loadscope-reorder --forked --reruns: --reruns-delay: --only-rerun: --count: --randomly-seed:
   --randomly-dont-reorganize --random-order --random-order-seed: --asyncio-mode: --asyncio-debug --anyio-mode:
   --hypothesis-seed: --hypothesis-show-statistics --hypothesis-verbosity: --hypothesis-explain --benchmark-only
-  --benchmark-skip --benchmark-disable --benchmark-columns: --benchmark-sort: --no-migrations --nomigrations
-  --create-db --reuse-db --slow --runslow --run-slow --sugar --picked
+  --benchmark-skip --benchmark-disable --benchmark-columns: --benchmark-sort: --no-migrations --nomigrations --create-db
+  --reuse-db --slow --runslow --run-slow --sugar --picked
 unittest | vqfbc k: --verbose --quiet --failfast --buffer --catch --locals --durations:
-unittest discover | vqfbc s@ t@ p: k: --start-directory@ --top-level-directory@ --pattern: --verbose --quiet
-  --failfast --buffer --catch --locals --durations:
+unittest discover | vqfbc s@ t@ p: k: --start-directory@ --top-level-directory@ --pattern: --verbose --quiet --failfast
+  --buffer --catch --locals --durations:
 python manage.py test | v: k: p: --pattern: --verbosity: --failfast --keepdb --noinput --no-input --parallel --tag:
   --exclude-tag: --reverse --timing --debug-mode --buffer --shuffle --durations: --no-color --force-color
+doctest, nose2, green, ward, stestr run, behave, robot, prove, busted, ginkgo, gotestsum, ava, tap, sbt test,
+  bazel test, dart test, cabal test, stack test, lein test, rebar3 eunit, dune runtest | vqrf j: --verbose --quiet
 tox | qvl e: f: p: --quiet --verbose --parallel: --skip-missing-interpreters --listenvs
 nox | lrR s: k: t: e: p: --sessions: --session: --keywords: --tags: --reuse-existing-virtualenvs --list --no-install
   --stop-on-first-error --error-on-missing-interpreters
@@ -52,9 +54,9 @@ jest | iob w: t: --ci --silent --verbose --coverage --runInBand --testNamePatter
   --onlyChanged --onlyFailures --no-coverage --no-cache --colors --noStackTrace --maxWorkers: --testTimeout:
   --passWithNoTests --detectOpenHandles --forceExit --findRelatedTests --changedSince: --expand --listTests --shard:
   --logHeapUsage --errorOnDeprecated
-vitest, vitest run | t: --run --coverage --silent --bail: --testNamePattern: --no-color --passWithNoTests
-  --maxWorkers: --minWorkers: --testTimeout: --retry: --changed --hideSkippedTests --no-coverage --shard: --allowOnly
-  --isolate --no-isolate --globals --typecheck
+vitest, vitest run | t: --run --coverage --silent --bail: --testNamePattern: --no-color --passWithNoTests --maxWorkers:
+  --minWorkers: --testTimeout: --retry: --changed --hideSkippedTests --no-coverage --shard: --allowOnly --isolate
+  --no-isolate --globals --typecheck
 mocha | bcC g: f: t: s: --grep: --fgrep: --invert --bail --recursive --timeout: --slow: --parallel --jobs: --exit
   --retries: --full-trace --color --no-color --forbid-only --forbid-pending --check-leaks --sort
 playwright test | x g: j: --grep: --grep-invert: --headed --workers: --retries: --repeat-each: --max-failures:
@@ -63,8 +65,7 @@ rspec | bw f: e: t: --example: --tag: --order: --seed: --fail-fast --only-failur
   --no-color --format: --profile --dry-run --verbose
 ctest | VQNF R: E: L: j: C: --verbose --extra-verbose --output-on-failure --test-dir@ --parallel: --timeout: --quiet
   --rerun-failed --stop-on-failure --tests-regex: --label-regex: --show-only --progress --schedule-random
-bats | ct j: f: r --recursive --filter: --tap --pretty --jobs: --count --timing --print-output-on-failure
-  --verbose-run
+bats | ct j: f: r --recursive --filter: --tap --pretty --jobs: --count --timing --print-output-on-failure --verbose-run
 phpunit | v --verbose --filter: --testsuite: --group: --exclude-group: --testdox --stop-on-failure --stop-on-error
   --colors --debug --no-coverage --no-progress --list-tests --order-by: --display-warnings --display-deprecations
 node --test, bun test, mix test, swift test, deno test, flutter test, zig build test | v --test-name-pattern:
@@ -76,27 +77,26 @@ dotnet test | t v: c: f: --no-build --no-restore --nologo --verbosity: --filter:
 go test | vxna p: --v --x --n --race --short --cover --count: --run: --skip: --list: --timeout: --bench: --benchmem
   --benchtime: --cpu: --parallel: --failfast --json --p: --covermode: --coverprofile@ --coverpkg: --shuffle: --tags:
   --vet: --fullpath --trimpath --a --msan --asan --mod: --fuzz: --fuzztime:
-cargo test, cargo nextest run | qv p: j: F: --all --workspace --release --all-features --no-default-features
-  --features: --lib --bins --bin: --test: --tests --doc --example: --examples --package: --no-run --no-fail-fast
-  --locked --offline --frozen --quiet --verbose --all-targets --exclude: --jobs: --profile: --color: --message-format:
-  --keep-going --future-incompat-report --nocapture --no-capture --retries: --test-threads: --bench: --benches
-  --manifest-path@
+cargo test, cargo nextest run | qv p: j: F: --all --workspace --release --all-features --no-default-features --features:
+  --lib --bins --bin: --test: --tests --doc --example: --examples --package: --no-run --no-fail-fast --locked --offline
+  --frozen --quiet --verbose --all-targets --exclude: --jobs: --profile: --color: --message-format: --keep-going
+  --future-incompat-report --nocapture --no-capture --retries: --test-threads: --bench: --benches --manifest-path@
 """
 TYPES = r"""
 mypy | v p: m: --strict --ignore-missing-imports --no-error-summary --error-summary --show-error-codes
   --hide-error-codes --python-version: --platform: --pretty --no-pretty --no-incremental --check-untyped-defs
-  --disallow-untyped-defs --disallow-incomplete-defs --disallow-untyped-calls --disallow-any-generics
-  --warn-unreachable --warn-unused-ignores --warn-redundant-casts --warn-return-any --no-implicit-optional
-  --strict-optional --strict-equality --follow-imports: --namespace-packages --explicit-package-bases
-  --show-column-numbers --show-error-context --show-error-end --show-absolute-path --no-color-output --color-output
-  --verbose --package: --module: --exclude: --disable-error-code: --enable-error-code: --implicit-reexport
-  --no-implicit-reexport --skip-version-check --no-namespace-packages --output: --cache-fine-grained
+  --disallow-untyped-defs --disallow-incomplete-defs --disallow-untyped-calls --disallow-any-generics --warn-unreachable
+  --warn-unused-ignores --warn-redundant-casts --warn-return-any --no-implicit-optional --strict-optional
+  --strict-equality --follow-imports: --namespace-packages --explicit-package-bases --show-column-numbers
+  --show-error-context --show-error-end --show-absolute-path --no-color-output --color-output --verbose --package:
+  --module: --exclude: --disable-error-code: --enable-error-code: --implicit-reexport --no-implicit-reexport
+  --skip-version-check --no-namespace-packages --output: --cache-fine-grained
 pyright, basedpyright | p@ --outputjson --level: --pythonversion: --pythonplatform: --project@ --warnings --stats
   --verbose --skipunannotated --dependencies --threads
-pyre, pyre check, pytype | k --noninteractive --keep-going
-tsc | p@ --noEmit --project@ --pretty --strict --skipLibCheck --incremental --listFiles --diagnostics
+pyre, pyre check, pytype, ty check, pyrefly check | k --noninteractive --keep-going
+tsc, vue-tsc | p@ --noEmit --project@ --pretty --strict --skipLibCheck --incremental --listFiles --diagnostics
   --extendedDiagnostics --noErrorTruncation | needs=--noEmit
-vue-tsc | p@ --noEmit --project@ --pretty --skipLibCheck | needs=--noEmit
+vue-tsc, vue-tsc | p@ --noEmit --project@ --pretty --skipLibCheck | needs=--noEmit
 """
 LINTERS = r"""
 ruff check | qve --quiet --verbose --select: --ignore: --extend-select: --extend-ignore: --statistics --no-cache
@@ -139,6 +139,7 @@ go build | vxna o@ --v --x --n --a --race --tags: --trimpath --mod: --p: --o@
 cargo build | qv p: j: F: --all --workspace --release --all-targets --all-features --no-default-features --lib --bins
   --bin: --tests --examples --benches --locked --offline --frozen --quiet --verbose --package: --features: --exclude:
   --jobs: --profile: --color: --message-format: --keep-going --manifest-path@
+compileall, py_compile, javac, rustc, gcc, g++, cc, c++, clang, clang++, ghc, gfortran, kotlinc, scalac | qc o@
 dotnet build, swift build, zig build, mix compile | v: c: --no-restore --nologo --configuration: --verbosity: --tl
   --warnings-as-errors --force
 tsc | b p@ --build --project@ --pretty --strict --skipLibCheck --incremental --force --verbose --dry --diagnostics
@@ -153,7 +154,6 @@ gradle, gradlew, mvn, mvnw | qoeBXi --quiet --offline --no-daemon --console: --t
   --continue --parallel --rerun-tasks --batch-mode --no-transfer-progress --errors --fail-at-end --fail-fast
   --build-cache --no-build-cache
 """
-"""Programs, such as `make`, whose next word names the task to run."""
 TARGET = re.compile(
     r"(?P<tests>tests?|t|check|checks|verify|unit|coverage|ci)|(?P<lint>lint)|(?P<types>types?|typecheck|vet)"
     r"|(?P<build>build|all|compile|package|assemble)"

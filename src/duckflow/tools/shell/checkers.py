@@ -49,6 +49,7 @@ COUNTS = {
 """Patterns for the number of tests that ran, as a runner prints it, for a run without a report."""
 BAD_NEWS = {
     "unittest": r"(?m)^FAILED \(.*",
+    "doctest": r"(?m)^\*\*\*Test Failed\*\*\*.*",
     "go": r"(?m)^(?:--- )?FAIL\b",
     "cargo": r"(?m)^test result: FAILED\..*",
     "node": r"(?m)^(?:#|ℹ) fail [1-9]\d*",
