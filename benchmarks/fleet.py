@@ -13,6 +13,7 @@ bare repositories. Prints what came of it, and the figures.
 import argparse
 import asyncio
 import json
+import os
 import random
 import resource
 import statistics
@@ -27,7 +28,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import OperationalError
 
 from benchmarks.fleet_remote import SharedRemotes
-from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, memory_of_attempts
+from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, look_at_attempts
 from duckflow.fleet.database_engine import Engine
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
@@ -47,6 +48,7 @@ class Crew:
         self._workers: list[asyncio.subprocess.Process] = []
         self.memory: list[int] = []
         self.attempts_memory: list[int] = []
+        self.looks, self.twice, self.killed = 0, 0, 0
 
     async def start(self) -> None:
         for place in self._places:
@@ -56,6 +58,7 @@ class Crew:
         number = randomness.randrange(len(self._workers))
         if self._workers[number].returncode is None:
             self._workers[number].kill()
+            self.killed += 1
             await self._workers[number].wait()
         self._workers[number] = await self._one(self._places[number])
 
@@ -67,7 +70,10 @@ class Crew:
             status = Path(f"/proc/{worker.pid}/status")
             if status.exists() and "VmRSS:" in (text := status.read_text()):
                 self.memory.append(int(text.split("VmRSS:")[1].split()[0]))
-        self.attempts_memory += await asyncio.to_thread(memory_of_attempts)
+        seen = await asyncio.to_thread(look_at_attempts)
+        self.attempts_memory += seen.sizes
+        self.looks += 1
+        self.twice += seen.twice
 
     async def stop(self) -> None:
         for worker in self._workers:
@@ -105,7 +111,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
     all_attempts = options.tasks * options.attempts
     moments = sorted(randomness.randrange(int(all_attempts * 0.9)) for _ in range(options.kills))
     restart_at = all_attempts // 2 if postgres and options.restart else None
-    connections = 0
+    connections, restarts, load = 0, 0, round(os.getloadavg()[0], 1)
     try:
         while not engine.fleets()[0].ended:
             ended = sum(not each.live for each in engine.attempts(fleet))
@@ -118,6 +124,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
                 await asyncio.to_thread(postgres.stop)
                 await asyncio.sleep(1)
                 await asyncio.to_thread(postgres.start)
+                restarts += 1
             await crew.look()
             if postgres:
                 connections = max(connections, await asyncio.to_thread(ask_postgres, address, CONNECTIONS))
@@ -140,7 +147,9 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
         "seconds": round(elapsed, 1),
         "tasks a minute": round(options.tasks / elapsed * 60, 1),
         "CPU seconds an attempt, all in all": round((used.ru_utime + used.ru_stime) / all_attempts, 3),
-        "kills left": len(moments),
+        "workers killed, kills left, restarts of the database": (crew.killed, len(moments), restarts),
+        "looks at all processes, attempts seen twice at once": (crew.looks, crew.twice),
+        "load, before and after": (load, round(os.getloadavg()[0], 1)),
         "worker MB, largest": max(crew.memory, default=0) // 1024,
         "attempt MB, median and largest": (
             int(statistics.median(crew.attempts_memory or [0])) // 1024,

@@ -6,9 +6,11 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from duckflow.allowance import ADDRESS
 from duckflow.fleet.database_engine import Engine
 from duckflow.fleet.engine import AttemptState, FleetOrder, Limit
 from duckflow.fleet.host import MARK
@@ -199,20 +201,30 @@ class WholeProgram:
         return json.loads(done.stdout.strip().split("\n")[-1])
 
 
-def memory_of_attempts() -> list[int]:
-    """How much memory each attempt that runs takes with all its processes, in KB; shared pages are counted once."""
-    sizes: Counter[bytes] = Counter()
+class Seen(NamedTuple):
+    """What the processes of all attempts say at one moment."""
+
+    sizes: Sequence[int]
+    """How much memory each attempt takes with all its processes, in KB; shared pages are counted once."""
+    twice: int
+    """How many attempts have processes of two runs at once: each run has an address of its own for its calls."""
+
+
+def look_at_attempts() -> Seen:
+    environments: dict[Path, dict[bytes, bytes]] = {}
     for path in Path("/proc").iterdir():
-        if not path.name.isdigit():
-            continue
-        try:
-            marks = [word for word in (path / "environ").read_bytes().split(b"\0") if word.startswith(MARK.encode())]
-            if marks:
-                rolled = (path / "smaps_rollup").read_text()
-                sizes[marks[0]] += int(rolled.split("Pss:")[1].split()[0])
-        except (OSError, IndexError):
-            continue
-    return list(sizes.values())
+        if path.name.isdigit():
+            with suppress(OSError):
+                words = (path / "environ").read_bytes().split(b"\0")
+                environments[path] = dict(word.split(b"=", 1) for word in words if b"=" in word)
+    addresses: dict[bytes, set[bytes]] = {}
+    sizes: Counter[bytes] = Counter()
+    for path, environment in environments.items():
+        if attempt := environment.get(MARK.encode()):
+            addresses.setdefault(attempt, set()).update({environment.get(ADDRESS.encode(), b"")} - {b""})
+            with suppress(OSError, IndexError):
+                sizes[attempt] += int((path / "smaps_rollup").read_text().split("Pss:")[1].split()[0])
+    return Seen(list(sizes.values()), sum(len(known) > 1 for known in addresses.values()))
 
 
 def git_in(folder: Path, *words: str) -> str:

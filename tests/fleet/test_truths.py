@@ -162,6 +162,12 @@ def test_a_machine_merges_only_what_was_done_there_and_names_the_others(shell: F
             assert set(run_git(shell.work / place / "shop", "ls-files").split()) == {".gitignore", "shop.py"} | files, (
                 told
             )
+            # No task is to be delivered, so no other machine has anything to deliver either.
+            told = shell.run("fleet", "deliver", "--repositories", place, "--place", place)
+            assert told.returncode == 2 and f"on {other}" not in told.stderr, told.stderr
+            # The task that was done there has no branch here, and is not merged again.
+            told = shell.run("fleet", "merge", next(iter(files))[:-4], "--place", other)
+            assert told.returncode == 2 and "nothing to merge" in told.stderr, told.stderr
 
 
 async def test_an_attempt_that_names_a_worker_which_does_not_know_of_it_is_put_back(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +32,16 @@ CREATOR = "DUCKFLOW_PULL_REQUEST"
 async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """Delivers the tasks that are done. Returns 0 when all of them were delivered."""
     words = workshop.words
-    states = engine.tasks(fleet)
-    undelivered_tasks = [state for state in states if state.state in ("done", "merged") and not state.delivered]
-    _tell_elsewhere(engine, undelivered_tasks, "deliver", words)
-    states = [state for state in states if task in ("", state.task.name) and engine.is_here(state)]
-    wanted_tasks = [state for state in states if state.task.deliver != "branch" or options.deliver]
-    ready_tasks = [
-        (state, report) for state in wanted_tasks if not state.delivered and (report := _picked(engine, state))
+    undelivered_tasks = [
+        state
+        for state in _in_order(engine.tasks(fleet))
+        if task in ("", state.task.name)
+        and (state.task.deliver != "branch" or options.deliver)
+        and state.state in ("done", "merged")
+        and not state.delivered
     ]
+    local_tasks = _of_this_machine(engine, undelivered_tasks, "deliver", words)
+    ready_tasks = [(state, report) for state in local_tasks if (report := _picked(engine, state))]
     if not ready_tasks:
         raise UsageError("fleet.deliver.none", fleet=fleet)
     for state, report in ready_tasks:
@@ -86,8 +89,11 @@ async def _deliver_one(
 async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """Prints the state of the checks of the pull requests. Returns 0 when all of them have passed."""
     words, results = workshop.words, list[dict[str, str]]()
-    for state in engine.tasks(fleet):
-        if task in ("", state.task.name) and "://" in state.delivered and (report := _picked(engine, state)):
+    requests = [
+        state for state in engine.tasks(fleet) if task in ("", state.task.name) and "://" in state.delivered
+    ]
+    for state in _of_this_machine(engine, requests, "ci", words):
+        if report := _picked(engine, state):
             workshop.admit(Path(report.order.task.repository))
             checks = await check_state(report)
             results.append({"task": state.task.name, "where": state.delivered, "checks": checks})
@@ -100,14 +106,21 @@ async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options,
     return 0 if all(result["checks"] == "passed" for result in results) else 1
 
 
-def _tell_elsewhere(engine: "Engine", states: Sequence[TaskState], what: str, words: Words) -> None:
+def _in_order(states: Sequence[TaskState]) -> list[TaskState]:
+    """Sorts tasks so that each comes after those that it has waited for."""
+    names = TopologicalSorter({state.task.name: state.task.after for state in states}).static_order()
+    turns = {name: turn for turn, name in enumerate(names)}
+    return sorted(states, key=lambda state: turns[state.task.name])
+
+
+def _of_this_machine(engine: "Engine", states: Sequence[TaskState], what: str, words: Words) -> list[TaskState]:
+    """Returns the tasks whose branches are on this machine, and names the machines of the others."""
     if places := sorted({state.place for state in states if not engine.is_here(state)}):
         print_err(plain(words("fleet.elsewhere", places=", ".join(places), what=what)))
+    return [state for state in states if engine.is_here(state)]
 
 
 def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
-    if state.state not in ("done", "merged"):
-        return None
     reports = [attempt.report for attempt in engine.attempts(state.fleet, state.task.name) if attempt.report]
     return next((report for report in rank(reports) if report.order.number == state.picked), None)
 
@@ -130,12 +143,15 @@ class FleetMerge:
     async def run(self, task: str, work: Work) -> int:
         """Merges the named task, or all tasks. Returns 0 when every task that was ready was merged."""
         states = [state for state in self._engine.tasks(self._fleet) if task in ("", state.task.name)]
-        open_tasks = [state for state in states if state.state in ("choose", "done")]
-        _tell_elsewhere(self._engine, open_tasks, "merge", self._words)
-        open_tasks = [state for state in open_tasks if self._engine.is_here(state)]
+        open_tasks = [state for state in _in_order(states) if state.state in ("choose", "done")]
+        open_tasks = _of_this_machine(self._engine, open_tasks, "merge", self._words)
         if not open_tasks:
             raise UsageError("fleet.merge.none", fleet=self._fleet)
-        tasks_sent_back = [state for state in open_tasks if not await self._merge(state, last=False)]
+        tasks_sent_back: list[TaskState] = []
+        for state in open_tasks:
+            waits = any(other.task.name in state.task.after for other in tasks_sent_back)
+            if waits or not await self._merge(state, last=False):
+                tasks_sent_back.append(state)
         if tasks_sent_back and await work():
             for state in tasks_sent_back:
                 await self._merge(state, last=True)

@@ -89,7 +89,11 @@ class Claims:
                 end_worker(row.machine, row.pid, row.born)
                 note = Note(row.fleet, row.task, row.number, say("fleet.goes_on", worker=self._lease.worker))
                 write_notes(self._database, connection, [note])
-            task = _on_top(connection, row.fleet, read_row(FleetTask, row.task_json))
+            task = read_row(FleetTask, row.task_json)
+            result = _result_below(connection, row.fleet, task)
+            base = read_row(AttemptReport, result.report).commit if result else task.base
+            # The order names only the task that it builds on, not all tasks that it has waited for.
+            task = task.model_copy(update={"base": base, "after": (result.name,) if result else ()})
             return AttemptOrder(fleet=row.fleet, task=task, number=row.number, go=row.goes + 1, mend=row.mend)
 
         return self._database.do(change, patience=0) if self._database.read(self._queued().limit(1), 0) else None
@@ -161,8 +165,14 @@ class Claims:
             for row in rows:
                 is_for_us = self._lease.place in (row.place, *row.places)
                 is_limited = any(limit.covers(row.model) for limit in full_limits)
-                if is_for_us and not is_limited and not (row.after and _waits(connection, row)):
+                if not is_for_us or is_limited or (row.after and _waits(connection, row)):
+                    continue
+                is_safe = not self._database.on_many or (row.place == self._lease.place and not row.after)
+                home = "" if is_safe else _home(connection, row)
+                if home in ("", self._lease.place):
                     return row
+                is_elsewhere = task_row(row.fleet, row.task) & (TASKS.c.place != home)
+                connection.execute(sa.update(TASKS).where(is_elsewhere).values(place=home))
         return None
 
 
@@ -172,10 +182,21 @@ def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
     return connection.execute(needed_tasks.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
 
 
-def _on_top(connection: sa.Connection, fleet: str, task: FleetTask) -> FleetTask:
-    """Returns the task. If it waited for exactly one task in its repository, its base becomes that task's result."""
-    results = sa.select(TASKS.c.task, ATTEMPTS.c.report).join(ATTEMPTS, OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked))
+def _result_below(connection: sa.Connection, fleet: str, task: FleetTask) -> sa.Row[Any] | None:
+    """Returns the result on which the task builds, if it waited for exactly one task in its own repository."""
+    columns = TASKS.c.name, TASKS.c.place, TASKS.c.task, ATTEMPTS.c.report
+    results = sa.select(*columns).join(ATTEMPTS, OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked))
     rows = connection.execute(results.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))).all()
-    reports = [row.report for row in rows if row.report and read_row(FleetTask, row.task).origin == task.origin]
-    commit = read_row(AttemptReport, reports[0]).commit if len(reports) == 1 else ""
-    return task.model_copy(update={"base": commit}) if commit else task
+    rows = [row for row in rows if row.report and read_row(FleetTask, row.task).origin == task.origin]
+    return rows[0] if len(rows) == 1 else None
+
+
+def _home(connection: sa.Connection, attempt: sa.Row[Any]) -> str:
+    """Returns the machine with the branches that the attempt needs: results of its own task, or the result on which the
+    task builds. An empty text means that every machine will do."""
+    is_result = (ATTEMPTS.c.state == "done") | (ATTEMPTS.c.mend != "")
+    is_own = (ATTEMPTS.c.fleet == attempt.fleet) & (ATTEMPTS.c.task == attempt.task)
+    if connection.execute(sa.select(ATTEMPTS.c.number).where(is_own, is_result).limit(1)).first():
+        return str(attempt.place)
+    result = _result_below(connection, attempt.fleet, read_row(FleetTask, attempt.task_json)) if attempt.after else None
+    return str(result.place) if result else ""

@@ -117,6 +117,8 @@ async def _head(report: AttemptReport, main: Git) -> str:
         raise UsageError("fleet.merge.gone", branch=task.onto)
     if not await main.commit_of(report.commit):
         raise UsageError("fleet.merge.elsewhere", branch=report.branch, repository=str(main.folder))
+    if task.after and not await main.holds(task.base, head):
+        raise UsageError("fleet.merge.after", branch=task.onto, base=task.base[:12], task=task.after[0])
     if not await main.holds(task.base, head) or not await main.holds(task.base, report.commit):
         raise UsageError("fleet.merge.base", branch=task.onto, base=task.base[:12])
     return head
