@@ -201,7 +201,7 @@ class WholeProgram:
         return json.loads(done.stdout.strip().split("\n")[-1])
 
 
-class Seen(NamedTuple):
+class Look(NamedTuple):
     """What the processes of all attempts say at one moment."""
 
     sizes: Sequence[int]
@@ -210,7 +210,7 @@ class Seen(NamedTuple):
     """How many attempts have processes of two runs at once: each run has an address of its own for its calls."""
 
 
-def look_at_attempts() -> Seen:
+def look_at_attempts() -> Look:
     environments: dict[Path, dict[bytes, bytes]] = {}
     for path in Path("/proc").iterdir():
         if path.name.isdigit():
@@ -224,7 +224,7 @@ def look_at_attempts() -> Seen:
             addresses.setdefault(attempt, set()).update({environment.get(ADDRESS.encode(), b"")} - {b""})
             with suppress(OSError, IndexError):
                 sizes[attempt] += int((path / "smaps_rollup").read_text().split("Pss:")[1].split()[0])
-    return Seen(list(sizes.values()), sum(len(known) > 1 for known in addresses.values()))
+    return Look(list(sizes.values()), sum(len(known) > 1 for known in addresses.values()))
 
 
 def git_in(folder: Path, *words: str) -> str:

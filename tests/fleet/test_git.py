@@ -125,8 +125,9 @@ async def test_included_files_do_not_follow_links_out_of_the_folder(
     include = (".env",) if link == ".env" else ("config/deep/dev.log",)
     task = order.task.model_copy(update={"include": include})
     order = order.model_copy(update={"task": task, "go": 2})
+    again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
     try:
-        again = await open_worktree(order, tmp_path / "trees", {}, lambda phrase: None)
+        await again.furnish(task, lambda phrase: None)
     except UsageError as problem:
         assert link == "config" and problem.key == "fleet.include_outside"
     else:

@@ -1,6 +1,7 @@
 """Tasks that build on others: where they are done, in which order they are merged, and what is said about them."""
 
 import asyncio
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import get_args
@@ -93,3 +94,42 @@ async def test_work_goes_only_to_machines_that_have_the_branches_it_needs(tmp_pa
         assert third.report and third.report.order.task.after == ()
         two.close()
         three.close()
+
+
+def test_nothing_is_left_of_an_attempt_that_lacks_an_ignored_file(shell: FleetShell) -> None:
+    shell.add("tax", write("tax.py", "TAX = 2\n"), include=[".env"])
+    assert ".env does not exist" in shell.fleet("run", "tasks.toml", ends=1)
+    assert shell.repository.branches() == ["main"] and shell.repository.worktrees() == 0
+
+
+def test_a_retry_says_how_it_ended_and_its_result_can_be_delivered(shell: FleetShell, tmp_path: Path) -> None:
+    shell.repository.git("clone", "-q", "--bare", str(shell.repository.folder), str(tmp_path / "o.git"))
+    shell.repository.git("remote", "add", "origin", str(tmp_path / "o.git"))
+    shell.add("tax", write("tax.py", "TAX = 2\n"), deliver="push", checks=["test -f tax.py"])
+    shell.fleet("run", "tasks.toml", "--json")
+    assert [one["where"] for one in shell.told("deliver", "--yes")] == [f"{tmp_path / 'o.git'} duckflow/tax-1"]
+    assert "cannot be merged" in shell.run("fleet", "merge", "tax", "--attempt", "7").stderr
+    shell.fleet("merge", "--json")
+    (shell.work / "tax.jsonl").write_text("")
+    shell.fleet("retry", "tax", ends=1)
+    assert shell.told("show", "tax")["tasks"][0]["state"] == "choose"
+    (shell.work / "tax.jsonl").write_text(json.dumps({"json": write("more.py", "MORE = 3\n")}), "utf-8")
+    assert "duckflow fleet merge" in shell.fleet("retry", "tax")
+    assert [one["where"] for one in shell.told("deliver", "--yes")] == [f"{tmp_path / 'o.git'} duckflow/tax-3"]
+
+
+def test_nothing_is_done_in_a_folder_that_happens_to_have_the_name(shell: FleetShell) -> None:
+    """The fleet names its repositories by their place in a folder, and the command does not say in which."""
+    shell.add("tax", write("tax.py", "TAX = 2\n"))
+    shell.fleet("run", "tasks.toml", "--no-work", "--repositories", str(shell.work))
+    for words in ("worker",), ("worker", shell.told("list")[0]["fleet"]):
+        refused = shell.run("fleet", *words)
+        assert refused.returncode == 2 and "--repositories" in refused.stderr, refused.stderr
+    shell.fleet("cancel")
+    refused = shell.run("fleet", "retry", "tax")
+    assert refused.returncode == 2 and "--repositories" in refused.stderr, refused.stderr
+    assert shell.told("show")["tasks"][0]["state"] == "cancelled"
+    # What lies in the repository could not be looked at, so the fleet is not forgotten.
+    assert "--repositories" in shell.told("clean", "--yes")["kept"][0] and len(shell.told("list")) == 1
+    shell.fleet("clean", "--yes", "--repositories", str(shell.work))
+    assert shell.told("list") == []

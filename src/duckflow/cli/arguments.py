@@ -134,7 +134,7 @@ def _models(add: Add, words: Words) -> None:
 
 def _doctor(add: Add, words: Words) -> None:
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
-    add("--json", action="store_true", help=words("cli.config_json"))
+    add("--json", action="store_true", help=words("cli.json"))
 
 
 def _sessions(add: Add, words: Words) -> None:
@@ -309,7 +309,7 @@ def _fleet(add: Add, words: Words) -> None:
     add("--repositories", default="", metavar="FOLDER", help=words("cli.fleet_repositories"))
     add("--limit", action="append", default=[], metavar="MODEL=N/N/N", help=words("cli.fleet_limit"))
     add("--lease", type=_positive(float), default=30.0, metavar="SECONDS", help=words("cli.fleet_lease"))
-    add("--json", action="store_true", help=words("cli.config_json"))
+    add("--json", action="store_true", help=words("cli.json"))
 
 
 SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {

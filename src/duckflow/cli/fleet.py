@@ -68,7 +68,9 @@ def run_fleet(options: Options, words: Words, paths: Paths) -> int:
                 tasks = _with_spelled_models(tasks, options, paths)
                 return asyncio.run(_run(engine, tasks, options, words, clones_of(paths)))
             case "worker":
-                return asyncio.run(_work(engine, wanted_fleet(engine, options), words))
+                fleet = wanted_fleet(engine, options)
+                _require_repositories(engine, fleet, options)
+                return asyncio.run(_work(engine, fleet, words))
             case "inbox":
                 return show_inbox(engine, wanted_fleet(engine, options), options, words)
             case "answer":
@@ -196,17 +198,25 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
     if options.no_work:
         print_out(json.dumps({"fleet": fleet}) if options.json else fleet)
         return 0
+    return await _work_to_the_end(engine, fleet, "", options, words)
+
+
+async def _work_to_the_end(engine: "Engine", fleet: str, task: str, options: Options, words: Words) -> int:
+    """Works until the fleet has ended, and tells how it ended, or how the task of it did that is named."""
     if not await work_and_watch(engine, fleet, options, words):
         return exit_code_of("interrupted")
-    states = engine.tasks(fleet)
-    code = 0 if all(state.state in ("choose", "done", "merged") for state in states) else 1
-    if options.json:
+    states, attempts = engine.tasks(fleet, task), engine.attempts(fleet, task)
+    done_rounds = {(attempt.task, attempt.round) for attempt in attempts if attempt.state == "done"}
+    failed_tasks = [state.task.name for state in states if (state.task.name, state.round) not in done_rounds]
+    code = 1 if failed_tasks else 0
+    if options.json and not task:
         print_out(json.dumps(as_json(engine, fleet), ensure_ascii=False))
+    if options.json:
         return code
-    for state in [state for state in states if state.state == "failed"][:NAMES_TOLD]:
-        reports = [attempt.report for attempt in engine.attempts(fleet, state.task.name) if attempt.report]
+    for name in failed_tasks[:NAMES_TOLD]:
+        reports = [attempt.report for attempt in attempts if attempt.report and attempt.task == name]
         if reason := next((report.open for report in reversed(reports) if report.open), None):
-            tell(f"{state.task.name}: {words.phrase(reason)}")
+            tell(f"{name}: {words.phrase(reason)}")
     if any(state.state in ("choose", "done") for state in states):
         tell(words("fleet.merge_hint", fleet=fleet))
     return code
@@ -286,20 +296,29 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         if not task:
             raise UsageError("fleet.retry_usage")
         (state,) = [state for state in engine.tasks(fleet) if state.task.name == task]
+        has_worker = any(worker.lives and worker.place == state.place for worker in engine.workers())
+        if not (has_worker or options.no_work):
+            _require_repositories(engine, fleet, options)
         base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
         engine.retry(fleet, task, options.attempt or 0, base=base)
-        has_worker = any(worker.lives and worker.place == state.place for worker in engine.workers())
         fields = {"fleet": fleet, "task": task, "by_worker": has_worker}
         tell_or_json(options, fields, words("fleet.again_worker" if has_worker else "fleet.again", task=task))
         if has_worker or options.no_work:
             return 0
-        if not asyncio.run(work_and_watch(engine, fleet, options, words)):
-            return exit_code_of("interrupted")
+        return asyncio.run(_work_to_the_end(engine, fleet, task, options, words))
     return 0
+
+
+def _require_repositories(engine: "Engine", fleet: str, options: Options) -> None:
+    """Refuses to work without the folder of the repositories where tasks name them by their place in it."""
+    fleets = [state.fleet for state in engine.fleets() if state.fleet == fleet or (not fleet and not state.ended)]
+    tasks = [task for known_fleet in fleets for task in engine.tasks(known_fleet) if engine.is_here(task)]
+    for task in () if options.repositories else tasks:
+        repository_in("", task.task.origin)
 
 
 async def _newest_base(task: FleetTask, options: Options) -> str:
     """Returns the newest commit of the branch to merge onto, since work on the old base may conflict with it. Returns
     an empty text if the clone is on another machine."""
-    folder = repository_in(folder_of(options.repositories), task.repository)
+    folder = Path(folder_of(options.repositories), task.repository)
     return await Git(folder).commit_of(f"refs/heads/{task.onto}") if task.onto and folder.is_dir() else ""

@@ -57,31 +57,38 @@ class FleetClean:
             if not state.ended:
                 self._kept.append(self._words("fleet.clean.runs", fleet=state.fleet))
                 continue
-            await self._look_at(state.fleet)
-            self._over += [state.fleet] if state.over else []
+            may_touch_all = await self._look_at(state.fleet)
+            self._over += [state.fleet] if state.over and may_touch_all else []
 
-    async def _look_at(self, fleet: str) -> None:
+    async def _look_at(self, fleet: str) -> bool:
+        """Looks for leftovers of a fleet, and says whether all its repositories may be touched."""
         attempts = self._engine.attempts(fleet)
+        may_touch_all = True
         for task in self._engine.tasks(fleet):
-            if cleaner := self._cleaner(task.task):
+            try:
+                cleaner = self._cleaner(task.task)
+            except UsageError as problem:
+                may_touch_all, text = False, self._words.phrase(said(problem))
+                self._kept += [text] if text not in self._kept else []
+                continue
+            if cleaner:
                 leftovers = await cleaner.look(
                     task, [attempt for attempt in attempts if attempt.task == task.task.name]
                 )
                 self._found += leftovers.found
                 self._kept += map(self._words.phrase, leftovers.kept)
+        return may_touch_all
 
     def _cleaner(self, task: FleetTask) -> RepositoryCleaner | None:
-        """Returns the cleaner of the task's repository; None if that is on another machine or must not be touched."""
-        repository = clone_place(task.remote, self._clones) if task.remote else Path(self._below, task.repository)
+        """Returns the cleaner of the task's repository, or None if that is on another machine. Raises UsageError where
+        the repository must not be touched."""
+        repository = (
+            clone_place(task.remote, self._clones) if task.remote else repository_in(self._below, task.repository)
+        )
         if repository not in self._cleaners:
-            self._cleaners[repository] = None
-            try:
-                self._workshop.admit(repository if task.remote else repository_in(self._below, task.repository))
-            except UsageError as problem:
-                self._kept.append(self._words.phrase(said(problem)))
-            else:
-                if (repository / ".git").exists():
-                    self._cleaners[repository] = RepositoryCleaner(repository, self._workshop.worktrees)
+            self._workshop.admit(repository)
+            is_here = (repository / ".git").exists()
+            self._cleaners[repository] = RepositoryCleaner(repository, self._workshop.worktrees) if is_here else None
         return self._cleaners[repository]
 
     def _agreed(self) -> bool:

@@ -89,9 +89,7 @@ async def _deliver_one(
 async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options, workshop: Workshop) -> int:
     """Prints the state of the checks of the pull requests. Returns 0 when all of them have passed."""
     words, results = workshop.words, list[dict[str, str]]()
-    requests = [
-        state for state in engine.tasks(fleet) if task in ("", state.task.name) and "://" in state.delivered
-    ]
+    requests = [state for state in engine.tasks(fleet) if task in ("", state.task.name) and "://" in state.delivered]
     for state in _of_this_machine(engine, requests, "ci", words):
         if report := _picked(engine, state):
             workshop.admit(Path(report.order.task.repository))

@@ -139,6 +139,7 @@ class Attempt:
     async def _prepare(self, worktree: Worktree) -> str:
         """Runs the set-up command in the worktree, and returns the prompt for the model."""
         task = self._task
+        await worktree.furnish(task, self._note)
         if task.setup:
             setup_result = await self._workshop.run(self._order, worktree.folder, task.setup, True)
             if setup_result.code:

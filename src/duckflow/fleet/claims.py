@@ -184,8 +184,9 @@ def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
 
 def _result_below(connection: sa.Connection, fleet: str, task: FleetTask) -> sa.Row[Any] | None:
     """Returns the result on which the task builds, if it waited for exactly one task in its own repository."""
-    columns = TASKS.c.name, TASKS.c.place, TASKS.c.task, ATTEMPTS.c.report
-    results = sa.select(*columns).join(ATTEMPTS, OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked))
+    columns: list[sa.Column[Any]] = [TASKS.c.name, TASKS.c.place, TASKS.c.task, ATTEMPTS.c.report]
+    is_picked = OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked)
+    results = sa.select(*columns).join(ATTEMPTS, is_picked)
     rows = connection.execute(results.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))).all()
     rows = [row for row in rows if row.report and read_row(FleetTask, row.task).origin == task.origin]
     return rows[0] if len(rows) == 1 else None

@@ -172,8 +172,8 @@ class FleetStore:
         is_of_task = (ATTEMPTS.c.fleet == fleet) & (ATTEMPTS.c.task == task)
         if attempt:
             attempt_update = sa.update(ATTEMPTS).where(is_of_task, ATTEMPTS.c.number == attempt)
-            fresh_values = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
-            if not connection.execute(attempt_update.values(**fresh_values, worker=None)).rowcount:
+            mend_values = {"round": row.round + 1, "mend": mend, "state": "queued", "wanted": "", "ended": 0.0}
+            if not connection.execute(attempt_update.values(**mend_values, worker=None)).rowcount:
                 raise UsageError("fleet.unknown", fleet=fleet, task=f"{task}-{attempt}")
         else:
             last_number = connection.execute(sa.select(sa.func.max(ATTEMPTS.c.number)).where(is_of_task)).scalar_one()
@@ -184,7 +184,9 @@ class FleetStore:
             rows = [{"fleet": fleet, "task": task, "number": number, "round": row.round + 1} for number in numbers]
             connection.execute(sa.insert(ATTEMPTS), rows)
         task_update = sa.update(TASKS).where(task_row(fleet, task))
-        connection.execute(task_update.values(state="waiting", round=row.round + 1, picked=None))
+        connection.execute(
+            task_update.values(state="waiting", round=row.round + 1, picked=None, merged="", delivered="")
+        )
 
     def figures(self, fleet: str) -> tuple[TaskFigures, ...]:
         """Returns the figures of a fleet's tasks; for a removed fleet, the stored figures."""

@@ -36,6 +36,8 @@ def repository_in(folder: str, repository: str) -> Path:
     because other machines write tasks into the database too."""
     if folder and (Path(repository).is_absolute() or ".." in Path(repository).parts or repository.startswith("file:")):
         raise UsageError("fleet.outside", repository=repository, folder=folder)
+    if not folder and not Path(repository).is_absolute() and not is_address(repository):
+        raise UsageError("fleet.no_repositories", repository=repository)
     return Path(folder, repository)
 
 
@@ -96,6 +98,11 @@ class Worktree:
     @property
     def folder(self) -> Path:
         return self.git.folder
+
+    async def furnish(self, task: FleetTask, note: Note) -> None:
+        """Adds what git does not bring along, and notes what is missing."""
+        await bring_ignored(task, self._main, self.folder, note)
+        await _tell_what_is_missing(self.git, note)
 
     async def spare(self) -> None:
         """Marks files that the set-up has made, so that they do not count as the attempt's work."""
@@ -195,8 +202,6 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
     if start != branch_commit:
         await main_git.move_branch(order.branch, start, branch_commit)
     git = await add_worktree(main_git, folder, start)
-    await bring_ignored(task, main_git, folder, note)
-    await _tell_what_is_missing(git, note)
     return Worktree(git, main_git, order.mend or base, start)
 
 
