@@ -88,7 +88,7 @@ class StandIns:
         return Call((*program, *map(str, figures)), os.environ)
 
     def start(self, engine: Engine, places: Sequence[str]) -> str:
-        given = {"repository": "r", "prompt": "p", "model": "scripted:x", "pick": "best"}
+        given = {"repository": "/r", "prompt": "p", "model": "scripted:x", "pick": "best"}
         numbers = range(self.options.tasks)
         tasks = [{"name": f"task-{number}", "attempts": self.options.attempts, **given} for number in numbers]
         limits = [Limit(model=MODELS, at_once=self.options.limit)] if self.options.limit else []

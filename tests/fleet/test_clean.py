@@ -152,7 +152,7 @@ def test_the_last_of_several_machines_takes_a_fleet_out_of_the_database(tmp_path
     with own_postgres(programs) as postgres:
         work = hold_a_lock(tmp_path / "ledger", 0.0)
         one, two = (open_engine(postgres.address, place, 2, 3.0, work) for place in ("one", "two"))
-        tasks = [FleetTask(name=name, repository="r", prompt="p") for name in ("a", "b")]
+        tasks = [FleetTask(name=name, repository="/r", prompt="p") for name in ("a", "b")]
         fleet, other = [one.start(FleetOrder(tasks, places=("one", "two"))) for _ in range(2)]
         assert [state.task.name for state in one.tasks(other)] == ["a.2", "b.2"]
         with pytest.raises(UsageError):

@@ -20,7 +20,7 @@ from tests.fleet.test_engine import until
 from tests.fleet.yard import write
 from tests.journeys.story import act, decide
 
-LEASE = 1.0
+LEASE = 3.0
 
 
 @pytest.fixture
@@ -66,10 +66,10 @@ async def test_work_goes_only_to_machines_that_have_the_branches_it_needs(tmp_pa
         pytest.skip("There is no Postgres on this machine.")
     with own_postgres(programs) as postgres:
         two, three = (open_engine(postgres.address, place, 2, LEASE, end_well) for place in ("two", "three"))
-        first = FleetTask(name="first", repository="r", prompt="p", attempts=2)
-        tasks = [first, FleetTask(name="second", repository="r", prompt="p", after=("first",))]
-        other_repository = FleetTask(name="third", repository="q", prompt="p", after=("first", "second"))
-        tasks += [other_repository, FleetTask(name="fourth", repository="q", prompt="p")]
+        first = FleetTask(name="first", repository="/r", prompt="p", attempts=2)
+        tasks = [first, FleetTask(name="second", repository="/r", prompt="p", after=("first",))]
+        other_repository = FleetTask(name="third", repository="/q", prompt="p", after=("first", "second"))
+        tasks += [other_repository, FleetTask(name="fourth", repository="/q", prompt="p")]
         fleet = two.start(FleetOrder(tasks, 0.0, ("gone", "two", "three")))
         work = asyncio.create_task(two.work(fleet))
         await until(lambda: two.tasks(fleet, "first")[0].state == "choose")
@@ -81,7 +81,7 @@ async def test_work_goes_only_to_machines_that_have_the_branches_it_needs(tmp_pa
         two.pick(fleet, "first", 1)
         # The branches are on `two`, which has no worker for far longer than three leases.
         with suppress(TimeoutError):
-            await asyncio.wait_for(three.work(fleet), 6 * LEASE)
+            await asyncio.wait_for(three.work(fleet), 4 * LEASE)
         states = {state.task.name: (state.state, state.place) for state in three.tasks(fleet)}
         assert states["second"] == ("waiting", "two") and states["first"][1] == "two"
         assert [attempt.goes for attempt in three.attempts(fleet, "first")] == [1, 1]

@@ -33,7 +33,7 @@ class Yard:
     def start(self, *names: str, places: tuple[str, ...] = (), limits: tuple[Limit, ...] = ()) -> str:
         tasks = [
             FleetTask(
-                name=name, repository="r", prompt="p", model="m", pick="best", attempts=1, budget_usd=0, minutes=1
+                name=name, repository="/r", prompt="p", model="m", pick="best", attempts=1, budget_usd=0, minutes=1
             )
             for name in names
         ]

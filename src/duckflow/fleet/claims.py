@@ -6,7 +6,7 @@ ignored. No other function puts attempts back.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -48,13 +48,13 @@ def recover(database: FleetDatabase, connection: sa.Connection) -> list[str]:
     is_left = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(DEAD)
     wanted = sa.case((ATTEMPTS.c.wanted != "", ATTEMPTS.c.wanted), (ATTEMPTS.c.goes >= MOST_GOES, "failed"), else_="")
     # The row keeps the name of the dead worker, because the worker's process may have to be ended first.
-    put_back = sa.update(ATTEMPTS).where(is_left).values(state="queued", doing="", wanted=wanted)
+    put_back = sa.update(ATTEMPTS).where(is_left).values(state="queued", wanted=wanted)
     for row in connection.execute(put_back.returning(*ATTEMPTS.c)).all():
         phrases = [say("fleet.worker_died", worker=row.worker)]
         phrases += [say("fleet.most_goes", count=row.goes)] if row.wanted == "failed" else []
         write_notes(database, connection, [Note(row.fleet, row.task, row.number, phrase) for phrase in phrases])
     end = sa.update(ATTEMPTS).where(ATTEMPTS.c.state == "queued", ATTEMPTS.c.wanted != "")
-    end = end.values(state=ATTEMPTS.c.wanted, wanted="", ended=now).returning(*ATTEMPTS.c)
+    end = end.values(state=ATTEMPTS.c.wanted, ended=now).returning(*ATTEMPTS.c)
     return [id_of_attempt(row.fleet, row.task, row.number) for row in connection.execute(end).all() if row.worker]
 
 
@@ -75,13 +75,14 @@ class Claims:
 
         def change(connection: sa.Connection) -> AttemptOrder | None:
             self._database.one_at_a_time(connection, TAKING)
-            row, now = self._next(connection), self._database.now(connection)
-            if row is None:
+            taken, now = self._next(connection), self._database.now(connection)
+            if taken is None:
                 return None
+            row, task = taken
             lives = sa.select(WORKERS.c.worker).where(WORKERS.c.worker == self._lease.worker, WORKERS.c.until > now)
             take = sa.update(ATTEMPTS).where(attempt_row(row.fleet, row.task, row.number), WAITS, lives.exists())
             values = {"worker": self._lease.worker, "goes": row.goes + 1, "started": row.started or now, "taken": now}
-            if not connection.execute(take.values(state="running", **values)).rowcount:
+            if not connection.execute(take.values(state="running", doing="", **values)).rowcount:
                 return None
             connection.execute(sa.update(TASKS).where(task_row(row.fleet, row.task)).values(place=self._lease.place))
             if row.worker:
@@ -89,11 +90,6 @@ class Claims:
                 end_worker(row.machine, row.pid, row.born)
                 note = Note(row.fleet, row.task, row.number, say("fleet.goes_on", worker=self._lease.worker))
                 write_notes(self._database, connection, [note])
-            task = read_row(FleetTask, row.task_json)
-            result = _result_below(connection, row.fleet, task)
-            base = read_row(AttemptReport, result.report).commit if result else task.base
-            # The order names only the task that it builds on, not all tasks that it has waited for.
-            task = task.model_copy(update={"base": base, "after": (result.name,) if result else ()})
             return AttemptOrder(fleet=row.fleet, task=task, number=row.number, go=row.goes + 1, mend=row.mend)
 
         return self._database.do(change, patience=0) if self._database.read(self._queued().limit(1), 0) else None
@@ -112,7 +108,7 @@ class Claims:
         def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)
             end = sa.update(ATTEMPTS).where(attempt_row(*attempt), self._is_own)
-            if connection.execute(end.values(**values, ended=now, doing="", wanted="")).rowcount:
+            if connection.execute(end.values(**values, ended=now)).rowcount:
                 call_keys = sa.tuple_(CALLS.c.fleet, CALLS.c.task, CALLS.c.attempt)
                 end_calls(connection, call_keys == attempt, now)
 
@@ -156,8 +152,9 @@ class Claims:
         order = TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
         return query.order_by(is_here.desc(), *order)
 
-    def _next(self, connection: sa.Connection) -> sa.Row[Any] | None:
-        """Returns the next attempt that limits and needed tasks allow. The caller must hold the lock `TAKING`."""
+    def _next(self, connection: sa.Connection) -> tuple[sa.Row[Any], FleetTask] | None:
+        """Returns the next attempt that limits and needed tasks allow, and its task with the base to start from. The
+        caller must hold the lock `TAKING`."""
         running = sa.select(TASKS.c.model).join(ATTEMPTS, OF_TASK).where(ATTEMPTS.c.state == "running")
         models, limits = connection.execute(running).scalars().all(), read_limits(connection)
         full_limits = [limit for limit in limits if limit.at_once and sum(map(limit.covers, models)) >= limit.at_once]
@@ -165,39 +162,36 @@ class Claims:
             for row in rows:
                 is_for_us = self._lease.place in (row.place, *row.places)
                 is_limited = any(limit.covers(row.model) for limit in full_limits)
-                if not is_for_us or is_limited or (row.after and _waits(connection, row)):
+                needed_tasks = _needed_tasks(connection, row) if row.after and is_for_us and not is_limited else ()
+                waits = any(needed_task.state not in ("done", "merged") for needed_task in needed_tasks)
+                if not is_for_us or is_limited or waits:
                     continue
-                is_safe = not self._database.on_many or (row.place == self._lease.place and not row.after)
-                home = "" if is_safe else _home(connection, row)
-                if home in ("", self._lease.place):
-                    return row
+                task = read_row(FleetTask, row.task_json)
+                results = [other for other in needed_tasks if read_row(FleetTask, other.task).origin == task.origin]
+                result = results[0] if len(results) == 1 and results[0].report else None
+                if (home := self._home(connection, row, result)) == self._lease.place:
+                    base = read_row(AttemptReport, result.report).commit if result else task.base
+                    # From now on the task names only the task that it builds on, not all tasks that it has waited for.
+                    return row, task.model_copy(update={"base": base, "after": (result.name,) if result else ()})
                 is_elsewhere = task_row(row.fleet, row.task) & (TASKS.c.place != home)
                 connection.execute(sa.update(TASKS).where(is_elsewhere).values(place=home))
         return None
 
+    def _home(self, connection: sa.Connection, attempt: sa.Row[Any], result: sa.Row[Any] | None) -> str:
+        """Returns the machine with the branches that the attempt needs: earlier results of its task, or the result on
+        which it builds. If it needs none, this is the worker's own machine."""
+        if not self._database.on_many or (attempt.place == self._lease.place and not result):
+            return self._lease.place
+        is_result = (ATTEMPTS.c.state == "done") | (ATTEMPTS.c.mend != "")
+        is_own = (ATTEMPTS.c.fleet == attempt.fleet) & (ATTEMPTS.c.task == attempt.task)
+        if connection.execute(sa.select(ATTEMPTS.c.number).where(is_own, is_result).limit(1)).first():
+            return str(attempt.place)
+        return str(result.place) if result else self._lease.place
 
-def _waits(connection: sa.Connection, attempt: sa.Row[Any]) -> bool:
-    """Says whether the attempt waits for another task that must be done first."""
-    needed_tasks = sa.select(TASKS.c.name).where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))
-    return connection.execute(needed_tasks.where(TASKS.c.state.notin_(("done", "merged"))).limit(1)).first() is not None
 
-
-def _result_below(connection: sa.Connection, fleet: str, task: FleetTask) -> sa.Row[Any] | None:
-    """Returns the result on which the task builds, if it waited for exactly one task in its own repository."""
-    columns: list[sa.Column[Any]] = [TASKS.c.name, TASKS.c.place, TASKS.c.task, ATTEMPTS.c.report]
+def _needed_tasks(connection: sa.Connection, attempt: sa.Row[Any]) -> Sequence[sa.Row[Any]]:
+    """Returns the tasks that must be done before the attempt, each with the report of its picked attempt."""
+    columns: list[sa.Column[Any]] = [TASKS.c.name, TASKS.c.place, TASKS.c.task, TASKS.c.state, ATTEMPTS.c.report]
     is_picked = OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked)
-    results = sa.select(*columns).join(ATTEMPTS, is_picked)
-    rows = connection.execute(results.where(TASKS.c.fleet == fleet, TASKS.c.name.in_(task.after))).all()
-    rows = [row for row in rows if row.report and read_row(FleetTask, row.task).origin == task.origin]
-    return rows[0] if len(rows) == 1 else None
-
-
-def _home(connection: sa.Connection, attempt: sa.Row[Any]) -> str:
-    """Returns the machine with the branches that the attempt needs: results of its own task, or the result on which the
-    task builds. An empty text means that every machine will do."""
-    is_result = (ATTEMPTS.c.state == "done") | (ATTEMPTS.c.mend != "")
-    is_own = (ATTEMPTS.c.fleet == attempt.fleet) & (ATTEMPTS.c.task == attempt.task)
-    if connection.execute(sa.select(ATTEMPTS.c.number).where(is_own, is_result).limit(1)).first():
-        return str(attempt.place)
-    result = _result_below(connection, attempt.fleet, read_row(FleetTask, attempt.task_json)) if attempt.after else None
-    return str(result.place) if result else ""
+    query = sa.select(*columns).outerjoin(ATTEMPTS, is_picked)
+    return connection.execute(query.where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))).all()
