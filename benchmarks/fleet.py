@@ -1,7 +1,7 @@
 """Many tasks under bad conditions: are all done, none twice at once, none lost? How much does the fleet itself cost?
 
 Usage: python -m benchmarks.fleet [--tasks 200] [--kills 20] [--postgres] [--restart] [--places 1] [--real | --remote]
-       [--repositories 5] [--requests 0] [--tokens 0] [...]
+       [--repositories 5] [--requests 0] [--tokens 0] [--together 0] [...]
 
 Workers are processes of their own that are killed with -9 at random moments and started again; on Postgres the server
 is stopped and started once. Attempts are stand-ins: a process that holds a lock for some time, so that two at once are
@@ -32,8 +32,10 @@ from benchmarks.fleet_trial import Conditions, StandIns, Trial, WholeProgram, lo
 from duckflow.fleet.database_engine import Engine
 from duckflow.fleet.worker import Workplace
 from tests.fleet.postgres import Postgres, own_postgres, postgres_programs
-from tests.fleet.stand_in import hold_a_lock, pick_first
+from tests.fleet.stand_in import hold_a_lock, pick_first, start_together
 
+ROUNDS = 20
+LONGEST = 120.0
 TOLD = ("fleet.limit_over", "fleet.budget_over", "fleet.worker_died")
 CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname IS NOT NULL"
 COMMITTED = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
@@ -203,10 +205,20 @@ def try_it(options: Conditions) -> dict[str, object]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
         postgres = None
-        if options.postgres:
+        if options.postgres or options.together:
             if (programs := postgres_programs()) is None:
                 raise SystemExit("There is no Postgres on this machine.")
             postgres = stack.enter_context(own_postgres(programs))
+        if postgres and options.together:
+            rounds = [
+                start_together(postgres.address, options.together, folder / "ledger", LONGEST) for _ in range(ROUNDS)
+            ]
+            return {
+                "workers": options.together,
+                "times that all have started": len(rounds),
+                "seconds, median and longest": (round(statistics.median(rounds), 1), round(max(rounds), 1)),
+                "load": round(os.getloadavg()[0], 1),
+            }
         return asyncio.run(run(options, folder, postgres))
 
 

@@ -39,6 +39,8 @@ class Conditions(NamedTuple):
     lease: float = 8.0
     idle: float = 0.0
     """The seconds for which workers have nothing to do, on Postgres; with it, only this is measured."""
+    together: int = 0
+    """The workers that start at once on an empty Postgres, twenty times; with it, only this is measured."""
     postgres: bool = False
     restart: bool = False
     warm: bool = False

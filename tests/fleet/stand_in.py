@@ -6,7 +6,9 @@
 import asyncio
 import logging
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,6 +89,31 @@ async def work(address: str, place: str, at_once: int, lease: float, carry_out: 
         await engine.work(fleet)
     finally:
         engine.close()
+
+
+def start_together(address: str, workers: int, ledger: Path, longest: float) -> float:
+    """Starts workers at once on an emptied Postgres, and returns the seconds until all have worked and left. Raises if
+    one hangs or fails."""
+    import sqlalchemy as sa
+
+    engine = sa.create_engine(sa.make_url(address).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP SCHEMA public CASCADE"))
+        connection.execute(sa.text("CREATE SCHEMA public"))
+    engine.dispose()
+    # There is no such fleet, so that a worker leaves as soon as it has started.
+    figures = ("here", "4", "30", str(ledger), "0", "none")
+    began = time.monotonic()
+    started = [
+        subprocess.Popen([sys.executable, "-m", "tests.fleet.stand_in", address, *figures]) for _ in range(workers)
+    ]
+    try:
+        codes = [process.wait(longest) for process in started]
+    finally:
+        for process in started:
+            process.kill()
+    assert codes == [0] * workers, codes
+    return time.monotonic() - began
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -15,7 +14,7 @@ import sqlalchemy as sa
 from duckflow.fleet.engine import FleetOrder, Limit
 from duckflow.fleet.task import Answered, FleetTask
 from tests.fleet.postgres import own_postgres, postgres_programs
-from tests.fleet.stand_in import hold_a_lock, open_engine
+from tests.fleet.stand_in import hold_a_lock, open_engine, start_together
 
 LEASE = 3.0
 LONGEST = 120.0
@@ -248,14 +247,5 @@ def test_workers_that_start_together_on_an_empty_postgres_all_start(tmp_path: Pa
     if (programs := postgres_programs()) is None:
         pytest.skip("There is no Postgres on this machine.")
     with own_postgres(programs) as postgres:
-        for _ in range(20):
-            engine = sa.create_engine(sa.make_url(postgres.address).set(drivername="postgresql+psycopg"))
-            with engine.begin() as connection:
-                connection.execute(sa.text("DROP SCHEMA public CASCADE"))
-                connection.execute(sa.text("CREATE SCHEMA public"))
-            engine.dispose()
-            # There is no such fleet, so that a worker leaves as soon as it has started.
-            figures = ("here", "4", str(LEASE), str(tmp_path / "ledger"), "0", "none")
-            command = [sys.executable, "-m", "tests.fleet.stand_in", postgres.address, *figures]
-            started = [subprocess.Popen(command) for _ in range(together)]
-            assert [process.wait(LONGEST) for process in started] == [0] * together
+        for _ in range(5):
+            start_together(postgres.address, together, tmp_path / "ledger", LONGEST)
