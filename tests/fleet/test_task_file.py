@@ -52,7 +52,7 @@ def test_each_line_is_a_task_without_its_list_mark() -> None:
         ("[[task]]\nname = 'a'", "fleet.file.no_prompt"),
         ("[[task]]\nprompt = 'a'\nname = 'a b'", "fleet.file.name"),
         ("[[task]]\nprompt = 'a'\nattempts = 5", "fleet.file.value"),
-        ("[[task]]\nprompt = 'a'\nmode = 'wild'", "fleet.file.value"),
+        ("[[task]]\nprompt = 'a'\nmode = 'wild'", "fleet.file.choice"),
         ("[[task]]\nprompt = 'a'\nmode = 'contained'", "fleet.file.contained"),
         ("mode = 'contained'\n[[task]]\nprompt = 'a'", "fleet.file.contained"),
         ("[[task]]\nprompt = 'a'\nmodle = 'x'", "fleet.file.near"),
@@ -184,3 +184,11 @@ after = ["bump-{repository}"]
     waits = {task.name: (task.repository, task.after) for task in tasks}
     assert waits["docs-shop"] == ("/code/a/shop", ("bump-shop",))
     assert waits["docs-shop.2"] == ("/code/b/shop", ("bump-shop.2",))
+
+
+@pytest.mark.parametrize(("field", "known"), [("deliver", "pull-request"), ("pick", "best"), ("mode", "full-auto")])
+def test_a_word_that_is_none_of_a_fields_words_is_answered_with_them(field: str, known: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        read_tasks(f"[[task]]\nprompt = 'a'\n{field} = 'pr'\n", "t.toml", {}, Path("/code"))
+    told = Words("en").error(problem.value)
+    assert f"{field} cannot be “pr”" in told and known in told and "contained" not in told

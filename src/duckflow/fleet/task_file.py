@@ -142,7 +142,11 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
 def _unfit_value(problem: ValidationError, source: str, task: str) -> UsageError:
     first_error = problem.errors()[0]
     field, value = str(first_error["loc"][0]), str(first_error["input"])
-    return UsageError("fleet.file.value", source=source, task=task, field=field, value=value)
+    choices = re.findall(r"'(.+?)'", first_error.get("ctx", {}).get("expected", ""))
+    # A file cannot set the mode `contained`.
+    known = ", ".join(choice for choice in choices if choice != Mode.CONTAINED)
+    key = "fleet.file.choice" if known else "fleet.file.value"
+    return UsageError(key, source=source, task=task, field=field, value=value, known=known)
 
 
 def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
