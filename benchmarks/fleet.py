@@ -136,7 +136,7 @@ async def run(options: Conditions, folder: Path, postgres: Postgres | None) -> d
         await crew.stop()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     attempts = engine.attempts(fleet)
-    took = [each.ended - each.started for each in attempts if each.goes == 1]
+    took = [each.ended - each.taken for each in attempts if each.goes == 1]
     figures = {
         "conditions": options._asdict(),
         "tasks": Counter(each.state for each in engine.tasks(fleet)),

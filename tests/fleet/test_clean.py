@@ -50,7 +50,6 @@ class Past:
                 doing="",
                 worker="w",
                 goes=1,
-                started=1.0,
                 taken=1.0,
                 ended=2.0,
                 cost_usd=0.0,

@@ -180,7 +180,7 @@ async def test_a_task_waits_for_others_and_starts_from_their_result(tmp_path: Pa
     states = {each.task.name: each.state for each in engine.tasks(fleet)}
     assert states == {"plain-1": "done", "plain-2": "done", "plain-3": "cancelled", "breaks": "failed"}
     attempts = {each.task: each for each in engine.attempts(fleet)}
-    assert attempts["plain-1"].ended <= attempts["plain-2"].started and attempts["plain-3"].goes == 0
+    assert attempts["plain-1"].ended <= attempts["plain-2"].taken and attempts["plain-3"].goes == 0
     report = attempts["plain-2"].report
     assert report and report.order.task.base == "0" * 40
     engine.close()

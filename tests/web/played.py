@@ -95,14 +95,13 @@ class PlayedFleet:
 def _task(number: int, asks: int) -> dict[str, Any]:
     state = STATES[number % len(STATES)]
     name = f"task-{number}"
-    began = time.time() - 400
     attempt: dict[str, Any] = {
         "number": 1,
         "state": {"merged": "done", "choose": "done", "waiting": "queued"}.get(state, state),
         "doing": "working" if state == "running" else "",
         "goes": 1,
-        "started": 0.0 if state == "waiting" else began,
-        "ended": began + 60 + number if state in ("done", "merged", "failed", "choose", "cancelled") else 0.0,
+        "taken": 0.0 if state == "waiting" else time.time() - 400,
+        "seconds": 60 + number if state in ("done", "merged", "failed", "choose", "cancelled") else 0,
         "cost_usd": 0.0 if state == "waiting" else 0.02 + number / 4000,
         "tokens": 5000,
         "open_questions": 1 if number < asks else 0,

@@ -244,9 +244,10 @@ def _tasks(engine: "Engine", fleet: str) -> list[dict[str, Any]]:
 
 def _attempt(attempt: "AttemptState") -> dict[str, Any]:
     """Returns an attempt without its long parts, which are read when the page opens it."""
-    fields = attempt.model_dump(mode="json", exclude={"fleet", "task", "worker", "report"})
+    fields = attempt.model_dump(mode="json", exclude={"fleet", "task", "worker", "ended", "report"})
     if not (report := attempt.report):
         return fields
+    fields |= {} if attempt.live else {"seconds": report.seconds}
     facts = report.model_dump(mode="json", include={"branch", "session_id", "open", "rating"})
     checks = [{"command": check.command, "code": check.code} for check in report.checks]
     size = {side: sum(getattr(file, side) for file in report.files) for side in ("added", "removed")}

@@ -81,7 +81,7 @@ class Claims:
             row, task = taken
             lives = sa.select(WORKERS.c.worker).where(WORKERS.c.worker == self._lease.worker, WORKERS.c.until > now)
             take = sa.update(ATTEMPTS).where(attempt_row(row.fleet, row.task, row.number), WAITS, lives.exists())
-            values = {"worker": self._lease.worker, "goes": row.goes + 1, "started": row.started or now, "taken": now}
+            values = {"worker": self._lease.worker, "goes": row.goes + 1, "taken": now}
             if not connection.execute(take.values(state="running", doing="", **values)).rowcount:
                 return None
             connection.execute(sa.update(TASKS).where(task_row(row.fleet, row.task)).values(place=self._lease.place))

@@ -100,7 +100,6 @@ class AttemptState(FrozenData):
     worker: str
     goes: int
     """Number of times that the attempt was begun: more than once where a worker died."""
-    started: float
     taken: float
     """The time when the latest worker took the attempt."""
     ended: float

@@ -65,7 +65,6 @@ ATTEMPTS = sa.Table(
     # The worker that runs the attempt, or ran it last.
     sa.Column("worker", sa.String, index=True),
     _given("goes", sa.Integer, default="0"),
-    _given("started", sa.Float, default="0"),
     # The time when the latest worker took the attempt.
     _given("taken", sa.Float, default="0"),
     _given("ended", sa.Float, default="0"),

@@ -19,6 +19,9 @@ export const Sign = ({ state }) =>
 		? html`<${Spinner} label=${t("fleet.state.running")} />`
 		: html`<${Icon} name=${SIGNS[state] ?? "ring"} label=${t(`fleet.state.${state}`)} />`;
 
+/** Seconds of work: time in which an attempt waited for a person or a worker does not count. */
+export const secondsOf = ({ state, seconds, taken, open_questions }) =>
+	seconds || (state === "running" && !open_questions ? Date.now() / 1000 - taken : 0);
 export const live = ({ state }) => state === "running" || state === "queued" || state === "waiting";
 export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${about}`), text: t(`page.sure_${about}`, values) });
 

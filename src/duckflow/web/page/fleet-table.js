@@ -1,7 +1,7 @@
 // The tasks of a fleet in a table: counted, filtered, chosen and acted upon together.
 
 import { Component, html, useState } from "./vendor/htm-preact.js";
-import { Deeds, Sign, deed, live } from "./fleet-deeds.js";
+import { Deeds, Sign, deed, live, secondsOf } from "./fleet-deeds.js";
 import { Task } from "./fleet-task.js";
 import { Progress } from "./plan.js";
 import { duration, money, moment, t, thousands, visible } from "./words.js";
@@ -97,10 +97,8 @@ const TaskMap = ({ tasks, show }) => html`<div class="map" aria-hidden="true">
 
 const sum = (task, name) => task.attempts.reduce((total, attempt) => total + (attempt[name] || 0), 0);
 const timeOf = ({ attempts }) => {
-	const begun = attempts.filter((attempt) => attempt.started);
-	if (!begun.length) return "";
-	const ends = begun.map((attempt) => attempt.ended || Date.now() / 1000);
-	return duration(Math.max(...ends) - Math.min(...begun.map((attempt) => attempt.started)));
+	const seconds = attempts.reduce((total, attempt) => total + secondsOf(attempt), 0);
+	return seconds ? duration(seconds) : "";
 };
 
 /** A row, drawn again only when its task has changed, or while it runs. */

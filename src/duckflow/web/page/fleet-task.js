@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import { LaterDiff } from "./diff.js";
-import { Deeds, Sign, deed, live } from "./fleet-deeds.js";
+import { Deeds, Sign, deed, live, secondsOf } from "./fleet-deeds.js";
 import { get } from "./requests.js";
 import { clock, duration, money, t, thousands, visible } from "./words.js";
 
@@ -26,7 +26,7 @@ export function Task({ task, fleet, ...common }) {
 }
 
 function Attempt({ attempt, task, place, ...common }) {
-	const seconds = attempt.started ? (attempt.ended || Date.now() / 1000) - attempt.started : 0;
+	const seconds = secondsOf(attempt);
 	const picked = task.picked === attempt.number;
 	const facts = [
 		seconds ? duration(seconds) : "",
