@@ -36,9 +36,9 @@ class SeenProcess(NamedTuple):
     environment: bytes
 
 
-async def end_processes(attempt_id: str) -> int:
-    """Kills all processes of an attempt and their children, and returns how many there were."""
-    return await asyncio.to_thread(kill_processes, attempt_id)
+async def end_processes(attempt_id: str) -> None:
+    """Kills all processes of an attempt and their children."""
+    await asyncio.to_thread(kill_processes, attempt_id)
 
 
 @cache
@@ -56,14 +56,11 @@ def has_gone(machine: str, pid: int, born: str) -> bool:
     return machine == this_machine() and born_at(pid) != born
 
 
-def end_worker(machine: str, pid: int, born: str) -> bool:
+def end_worker(machine: str, pid: int, born: str) -> None:
     """Kills a worker of this machine that has lost its lease but still exists, stopped or stuck."""
-    if machine != this_machine() or pid == os.getpid() or born_at(pid) != born:
-        return False
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
-        return True
-    return False
+    if machine == this_machine() and pid != os.getpid() and born_at(pid) == born:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def born_at(pid: int) -> str:
@@ -78,18 +75,15 @@ def born_at(pid: int) -> str:
     return ps_run.stdout.strip()
 
 
-def kill_processes(attempt_id: str) -> int:
+def kill_processes(attempt_id: str) -> None:
     """Kills like `end_processes`, for callers without an event loop."""
-    ended_pids: set[int] = set()
     end_time = time.monotonic() + LONGEST
     # Processes that are started during a round are found in the next one.
     while (pids := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < end_time:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        ended_pids |= pids
         time.sleep(0.02)
-    return len(ended_pids)
 
 
 def _belonging(mark: bytes) -> set[int]:
