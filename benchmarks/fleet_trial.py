@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -213,20 +213,29 @@ class Look(NamedTuple):
 
 
 def look_at_attempts() -> Look:
-    environments: dict[Path, dict[bytes, bytes]] = {}
-    for path in Path("/proc").iterdir():
-        if path.name.isdigit():
-            with suppress(OSError):
-                words = (path / "environ").read_bytes().split(b"\0")
-                environments[path] = dict(word.split(b"=", 1) for word in words if b"=" in word)
+    seen = _read_marked(path for path in Path("/proc").iterdir() if path.name.isdigit())
+    # A look at all processes takes a while. Those that are still there in a second look were there at the same time.
+    again = _read_marked(seen)
     addresses: dict[bytes, set[bytes]] = {}
     sizes: Counter[bytes] = Counter()
-    for path, environment in environments.items():
-        if attempt := environment.get(MARK.encode()):
-            addresses.setdefault(attempt, set()).update({environment.get(ADDRESS.encode(), b"")} - {b""})
-            with suppress(OSError, IndexError):
-                sizes[attempt] += int((path / "smaps_rollup").read_text().split("Pss:")[1].split()[0])
+    for path, environment in again.items():
+        attempt = environment[MARK.encode()]
+        addresses.setdefault(attempt, set()).update({environment.get(ADDRESS.encode(), b"")} - {b""})
+        with suppress(OSError, IndexError):
+            sizes[attempt] += int((path / "smaps_rollup").read_text().split("Pss:")[1].split()[0])
     return Look(list(sizes.values()), sum(len(known) > 1 for known in addresses.values()))
+
+
+def _read_marked(paths: Iterable[Path]) -> dict[Path, dict[bytes, bytes]]:
+    """Returns the environments of the processes that belong to attempts."""
+    environments: dict[Path, dict[bytes, bytes]] = {}
+    for path in paths:
+        with suppress(OSError):
+            words = (path / "environ").read_bytes().split(b"\0")
+            environment = dict(word.split(b"=", 1) for word in words if b"=" in word)
+            if MARK.encode() in environment:
+                environments[path] = environment
+    return environments
 
 
 def git_in(folder: Path, *words: str) -> str:

@@ -3,7 +3,7 @@
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon, Spinner } from "./icons.js";
 import { post } from "./requests.js";
-import { t, visible } from "./words.js";
+import { duration, t, visible } from "./words.js";
 
 const SIGNS = {
 	done: "check",
@@ -19,9 +19,12 @@ export const Sign = ({ state }) =>
 		? html`<${Spinner} label=${t("fleet.state.running")} />`
 		: html`<${Icon} name=${SIGNS[state] ?? "ring"} label=${t(`fleet.state.${state}`)} />`;
 
-/** Seconds of work: time in which an attempt waited for a person or a worker does not count. */
-export const secondsOf = ({ state, seconds, taken, open_questions }) =>
-	seconds || (state === "running" && !open_questions ? Date.now() / 1000 - taken : 0);
+/** The time of work, without waiting. */
+export const timeOf = (attempts) => {
+	const since = ({ state, taken, open_questions }) => (state === "running" && !open_questions ? Date.now() / 1000 - taken : 0);
+	const seconds = attempts.reduce((total, attempt) => total + (attempt.seconds || since(attempt)), 0);
+	return seconds ? duration(seconds) : "";
+};
 export const live = ({ state }) => state === "running" || state === "queued" || state === "waiting";
 export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${about}`), text: t(`page.sure_${about}`, values) });
 

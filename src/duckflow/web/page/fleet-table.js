@@ -1,10 +1,10 @@
 // The tasks of a fleet in a table: counted, filtered, chosen and acted upon together.
 
 import { Component, html, useState } from "./vendor/htm-preact.js";
-import { Deeds, Sign, deed, live, secondsOf } from "./fleet-deeds.js";
+import { Deeds, Sign, deed, live, timeOf } from "./fleet-deeds.js";
 import { Task } from "./fleet-task.js";
 import { Progress } from "./plan.js";
-import { duration, money, moment, t, thousands, visible } from "./words.js";
+import { money, moment, t, thousands, visible } from "./words.js";
 
 const LEAST_MAPPED = 20;
 const OVER = new Set(["choose", "done", "merged", "failed", "cancelled"]);
@@ -96,10 +96,6 @@ const TaskMap = ({ tasks, show }) => html`<div class="map" aria-hidden="true">
 </div>`;
 
 const sum = (task, name) => task.attempts.reduce((total, attempt) => total + (attempt[name] || 0), 0);
-const timeOf = ({ attempts }) => {
-	const seconds = attempts.reduce((total, attempt) => total + secondsOf(attempt), 0);
-	return seconds ? duration(seconds) : "";
-};
 
 /** A row, drawn again only when its task has changed, or while it runs. */
 class Row extends Component {
@@ -127,7 +123,7 @@ class Row extends Component {
 				</td>
 				<td class="figure">${best?.files ? html`<span class="plus">+${best.added}</span> <span class="minus">−${best.removed}</span>` : null}</td>
 				<td class="figure">${money(sum(task, "cost_usd"))}</td>
-				<td class="figure">${timeOf(task)}</td>
+				<td class="figure">${timeOf(task.attempts)}</td>
 			</tr>
 			${open ? html`<tr><td colspan="6"><${Task} task=${task} fleet=${fleet} ...${common} /></td></tr>` : null}
 		</tbody>`;

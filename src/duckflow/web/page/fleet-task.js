@@ -2,7 +2,7 @@
 
 import { html } from "./vendor/htm-preact.js";
 import { LaterDiff } from "./diff.js";
-import { Deeds, Sign, deed, live, secondsOf } from "./fleet-deeds.js";
+import { Deeds, Sign, deed, live, timeOf } from "./fleet-deeds.js";
 import { get } from "./requests.js";
 import { clock, duration, money, t, thousands, visible } from "./words.js";
 
@@ -26,10 +26,9 @@ export function Task({ task, fleet, ...common }) {
 }
 
 function Attempt({ attempt, task, place, ...common }) {
-	const seconds = secondsOf(attempt);
 	const picked = task.picked === attempt.number;
 	const facts = [
-		seconds ? duration(seconds) : "",
+		timeOf([attempt]),
 		money(attempt.cost_usd),
 		attempt.files ? `+${attempt.added} −${attempt.removed}` : "",
 		attempt.rating ? `${attempt.rating}/10` : "",
