@@ -158,13 +158,13 @@ def test_a_machine_merges_only_what_was_done_there_and_names_the_others(shell: F
         for place, other, files in (("one", "two", {"tax.txt", "more.txt"}), ("two", "one", {"docs.txt"})):
             merged = shell.run("fleet", "merge", "--repositories", place, "--place", place)
             told = f"{merged.stdout}{merged.stderr}"
-            assert merged.returncode == 0 and (f"on {other}" in told) == (place == "one"), told
+            assert merged.returncode == 0 and (f"belongs to {other} " in told) == (place == "one"), told
             assert set(run_git(shell.work / place / "shop", "ls-files").split()) == {".gitignore", "shop.py"} | files, (
                 told
             )
             # No task is to be delivered, so no other machine has anything to deliver either.
             told = shell.run("fleet", "deliver", "--repositories", place, "--place", place)
-            assert told.returncode == 2 and f"on {other}" not in told.stderr, told.stderr
+            assert told.returncode == 2 and "belongs to" not in told.stderr, told.stderr
             # The task that was done there has no branch here, and is not merged again.
             told = shell.run("fleet", "merge", next(iter(files))[:-4], "--place", other)
             assert told.returncode == 2 and "nothing to merge" in told.stderr, told.stderr
