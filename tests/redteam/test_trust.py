@@ -155,7 +155,7 @@ def hostile(work: Path, settings: str) -> Path:
 @pytest.mark.parametrize("settings", SETTINGS)
 async def test_a_hook_of_the_users_own_starts_no_program_of_an_untrusted_folder(tmp_path: Path, settings: str) -> None:
     hit = hostile(tmp_path / "work", SETTINGS[settings])
-    calls = "git status; git diff; git add -u"
+    calls = "git status; git diff"
     hooks = {"hooks": {"UserPromptSubmit": [{"hooks": [{"type": "command", "command": calls}]}]}}
     story = Story(tmp_path, HELLO * 2, settings=hooks)
     story.answers = [Answer(choice="no")]
