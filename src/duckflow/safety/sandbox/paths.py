@@ -169,8 +169,8 @@ class SandboxPaths:
         hidden_paths = [path for path in secret_paths if path not in shown_paths]
         hidden_paths += [str(self._place(name)) for name in self.settings.hidden] + [str(path) for path in self.private]
         program_folders = [f"{self.home}/{name}" for name in PROGRAMS_IN_HOME]
-        # The system's own folders hold thousands of programs, and a command waits for this. In the work folder `covered`
-        # finds the secrets, and its `.git` stays.
+        # The system's own folders hold thousands of programs, and a command waits for this. In the work folder
+        # `covered` finds the secrets, and its `.git` stays.
         left_out = tuple(f"{path}/" for path in (*self.system(), self.folder))
         program_places = _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
         program_folders += [place for place in program_places if not f"{place}/".startswith(left_out)]
