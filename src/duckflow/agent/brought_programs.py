@@ -31,7 +31,7 @@ LONGEST_COMMAND = 120
 
 class BroughtPrograms:
     """Runs the programs that a work folder brings with it (hooks and servers), for one conversation. Their copies are
-    first looked for when a program is to run."""
+    looked for only when a program is to run."""
 
     def __init__(
         self,
@@ -135,8 +135,8 @@ class BroughtPrograms:
         readable: Sequence[Path] = (),
         serves: bool = False,
     ) -> "Launch":
-        """Returns the launch of a program. Raises CannotRunError when its copy or the sandbox is gone. A server with
-        rights beyond the sandbox only reads the folder."""
+        """Returns the launch of a program. Raises CannotRunError when its copy or the sandbox is gone. `serves` marks a
+        server: with rights beyond the sandbox, it may read the folder but not write in it."""
         from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 
         agreements = self.agreements

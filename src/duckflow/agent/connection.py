@@ -105,7 +105,7 @@ Find = Callable[[str], Awaitable[Connected]]
 
 
 class Shown(Protocol):
-    """Picks the part of a streamed reply that may be shown at once."""
+    """Decides how much of a streamed reply may be shown already."""
 
     def feed(self, delta: str) -> str: ...
 
@@ -128,7 +128,7 @@ class ModelConnection:
         max_tokens: int = 0,
         allowance: str = "",
     ) -> None:
-        """`allowance` is the address of the process that grants calls."""
+        """`allowance` is the address of the process that permits calls, where many processes share a limit."""
         self._session = session
         self.allowance = allowance
         self._model: Model | None = None
@@ -302,8 +302,8 @@ class ModelConnection:
 
 
 class AgentConnection(ModelConnection):
-    """The connection of an agent: to the session's model, or to a model of its own. Its usage is reported in its own
-    context; the limits of the session hold as well."""
+    """The connection of an agent, to the session's model or to a model of its own. Its usage is reported in the agent's
+    own context, and the limits of the session apply too."""
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
         """`max_tokens` limits the tokens that did not come from a cache; 0 means no limit."""

@@ -266,7 +266,7 @@ class Dispatcher:
     async def _with_body(
         self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
     ) -> Action:
-        """Returns the complete action. A text that came beside the Decision, or that is asked for, is an argument."""
+        """Returns the action with its long text as an argument: the next of `blocks`, or one asked of the model."""
         tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
@@ -312,7 +312,7 @@ class Dispatcher:
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
-        """Records a result. `unasked` is its action, unless the user was asked whether its secrets may be seen."""
+        """Records a result. Its secrets are hidden if `unasked` holds the action: nobody was asked about them."""
         if unasked:
             result = await self._filter.hide(result, unasked, actor)
         result = done.with_talk(result)

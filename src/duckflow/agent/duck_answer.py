@@ -119,7 +119,8 @@ class DuckCallAnswers:
         self._second_opinion = second_opinion
 
     def carry_out(self, call: DuckCall, resolution: Resolution) -> Ending | None:
-        """Returns how the turn ends, if that was chosen; otherwise nothing, and the loop goes on."""
+        """Does what the user has chosen. Returns the ending if the choice ends the turn; otherwise None, and the loop
+        goes on."""
         effect, state = resolution.effect, self._session.state
         if effect is Effect.STOP:
             self._phases.wait_for_user()

@@ -48,7 +48,7 @@ WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class UserCommands:
-    """Runs commands that the user types. The table of slash commands is made when the first one is looked for."""
+    """Runs commands that the user types. The table of slash commands is made when it is first needed."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class FoundExtensions(NamedTuple):
     skills: "Sequence[Skill]" = ()
     commands: "Sequence[CustomCommand]" = ()
     kinds: "Sequence[AgentKind]" = ()
-    """Kinds of agents."""
+    """The kinds of agents that the user or the folder defines."""
 
 
 class AllowedTools:

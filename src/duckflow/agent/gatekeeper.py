@@ -329,9 +329,9 @@ class Gatekeeper:
         return plan.plan_id if plan and plan.under_way and not plan.ended else ""
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """Returns the rules to set up after a yes that is valid for more than one action: those that fit the subject
-        that the user named. If that subject is the plan, these are rules for its files and for the present question,
-        until the plan ends."""
+        """Returns the rules to set up after a yes that holds for more than one action. If the user named a subject,
+        only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
+        question offers if the user meant all of the plan; they end with the plan."""
         state = self._session.state
         part = about_plan(about, state.language) if self._plan_id() else ""
         if not part or state.plan is None:

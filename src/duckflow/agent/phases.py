@@ -120,9 +120,9 @@ class Phases:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
-        """Ends the work when the model says `done`. Returns true if the work is over; false if one loop of review must
-        first look at what happened. `failed` says what speaks against `done`; work that still counts as done is then
-        shown as unverified. `unmade` means that a change failed, which has led from executing back to planning."""
+        """Ends the work when the model says `done`. Returns True if the work is over; False if the model must first
+        review what happened, in one more loop. `failed` names what speaks against `done`: work that ends in spite of it
+        is shown as unverified. `unmade` means that a change failed, so that the phase went back to planning."""
         phase = self._session.state.phase
         has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):

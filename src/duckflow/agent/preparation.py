@@ -56,8 +56,8 @@ class Preparation:
         return [*others, *deeds]
 
     def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
-        """Returns the actions that do something, as opposed to talking. A plan that is shown to the user counts as a
-        question, not as a deed."""
+        """Returns the actions that do something, as opposed to talking. Showing a plan to the user counts as a
+        question."""
         return [action for action in actions if self.acts(action) and not self.asks(action, language)]
 
     def asks(self, action: Action, language: str) -> bool:

@@ -47,12 +47,14 @@ class ProofRunner:
         return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
 
     async def old_tests(self, trial: "OldTestTrial", names: set[str], begin: Callable[[], None]) -> set[str] | None:
-        """Returns the tests that pass only because they were changed; None if that cannot be found out."""
+        """Returns the tests that pass only because they were changed; None if that cannot be found out. `begin` is
+        called first."""
         begin()
         return await trial.bent(await self._find_sandbox(), self._make_launch, names)
 
     async def old_check(self, trial: "OldTestTrial", paths: tuple[str, ...], begin: Callable[[], None]) -> bool | None:
-        """Says whether a command succeeds only because its own files were changed; None if that cannot be found out."""
+        """Says whether a command succeeds only because its own files were changed; None if that cannot be found out.
+        `begin` is called first."""
         begin()
         return await trial.bent_check(await self._find_sandbox(), self._make_launch, paths)
 

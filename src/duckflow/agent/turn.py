@@ -73,11 +73,11 @@ class Turn:
         wish: str | None = None,
         waited: bool = False,
     ) -> Outcome:
-        """Runs a turn. Every way out emits TurnEnded, so the conversation can always go on. If the user has done
-        something instead of saying it, there is no text, and `begin` carries out what they did; it returns the first
+        """Runs a turn. However it ends, TurnEnded is emitted, so the conversation can always go on. If the user has
+        done something instead of writing, `text` is empty and `begin` carries out what they did; it returns the first
         note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
-        since. `wish` is the part of the text that the user wrote, if that is not all. `waited` means that it was typed
-        during another turn."""
+        since the last time. `wish` is the part of the text that the user wrote; None means all of it. `waited` means
+        that the text was typed during another turn."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)

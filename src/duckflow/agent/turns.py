@@ -72,7 +72,7 @@ class Turns:
         return outcome
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
-        """Begins a turn with something that the user has done, instead of with a message."""
+        """Begins a turn with something that the user has done, such as approving a plan, instead of with a message."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._deeds.append((deed, outcome))
         if not self.runs:
@@ -81,7 +81,7 @@ class Turns:
         return outcome
 
     def interrupt(self) -> str:
-        """Stops the running turn at once. Returns the texts that were waiting."""
+        """Stops the running turn immediately. Returns the texts that were waiting."""
         unheard_text = "\n".join(message.text for message in self.waiting)
         waiting, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []

@@ -1,5 +1,5 @@
-"""Finds the parts of a request: files to write, a run, a look, another deed, an answer. It uses rules only, and asks no
-model."""
+"""Finds the parts of a request: files to write, commands to run, things to look at or to do, and answers to give. It
+uses rules only, and asks no model."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class RequestParts(NamedTuple):
 
 
 class RequestOrder(NamedTuple):
-    """A verb that orders something, the text it is about, and where that text lies."""
+    """A verb that orders something, the text it is about, and the place of both in the request."""
 
     kind: str
     verb: str
@@ -62,7 +62,7 @@ class RequestOrder(NamedTuple):
 @lru_cache(64)
 def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
     """Returns the parts of a request. Anything that is not clearly ordered is left to the model. The files to be
-    written are those of the errand."""
+    written are those that `errand` finds."""
     asked_errand = errand(request, language)
     if len(request) > LONGEST:
         return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
@@ -87,7 +87,7 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 
 
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
-    """Yields the orders of the request. Verbs in quoted text are no orders."""
+    """Yields the orders of the request in the language `spoken`. Verbs in quoted text are no orders."""
     masked_request = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
     matches = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
     matches = [match for match in matches if not _inside(masked_request, match, spoken)]

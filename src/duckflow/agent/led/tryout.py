@@ -1,4 +1,4 @@
-"""Tries out a small model's code, if a command may run without a question. The model gets an error at once."""
+"""Tries out a small model's code, if a command may run without a question. The model gets an error immediately."""
 
 import re
 from collections.abc import Sequence
@@ -111,7 +111,8 @@ class TryOut(Policy):
 
 
 def fault_of(path: str, output: str, endless: str) -> str:
-    """Returns the error in a traceback that ends in `path`. An error that the code raises on purpose does not count."""
+    """Returns the error in a traceback that ends in `path`, or `endless` if the run took too long. An error that the
+    code raises on purpose does not count."""
     name = PurePosixPath(path).name
     if TIMED_OUT in output:
         return endless

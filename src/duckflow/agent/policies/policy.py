@@ -135,9 +135,9 @@ class TurnSoFar:
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
-        """Says whether a failing check does not count against the turn. The answer must report it; or it failed in the
-        same way before, and the request wants neither checks nor a repair. If the turn wrote nothing but tests, they
-        may fail, too."""
+        """Says whether a failing check does not count against the turn. A check that broke nothing new is excused if
+        the answer reports it, or if it failed in the same way before and the request is not about checks. If the turn
+        changed nothing but tests, it is enough that the answer reports the failure or an earlier turn caused it."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
