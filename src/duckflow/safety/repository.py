@@ -217,8 +217,8 @@ def _below(work: Path, repository: Repository) -> str:
 
 
 def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the name of every change between the two states. For a repository that undo covers, only lost
-    packs are reported."""
+    """Yields the kind and the name of every change between the two states of the repositories. For a repository in
+    `covered`, which undo restores, only lost packs are reported."""
     for folder in sorted(before.keys() | after.keys()):
         if folder not in before:
             yield "git_made", folder or "."

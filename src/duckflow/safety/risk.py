@@ -25,8 +25,9 @@ HARMLESS_HIDDEN = (
     + (".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".vite", ".angular", ".docusaurus", ".expo", ".dart_tool")
     + (".build", ".stack-work", ".pnpm-store", ".lake", ".gradle", ".terraform")
 )
-"""Hidden names by which nothing runs. Any other hidden file or folder counts, since nobody can list all of them:
-settings of shells, editors, checkers, assistants, version control and CI, which start programs."""
+"""Hidden names that are harmless: they make no program run. Every other hidden file or folder counts as one that may
+run later, since nobody can list all settings of shells, editors, checkers, assistants, version control and CI that
+start programs."""
 FILES = (
     # git's hooks, and tools that act when a folder is entered
     ("lefthook*", "lint-staged.config.*", "commitlint.config.*", "captainhook.json", "grumphp.y*ml", "prek.toml")
@@ -138,20 +139,20 @@ class JudgedCommand(NamedTuple):
     reasons: tuple[Phrase, ...] = ()
     sandboxed: bool = True
     network: bool = False
-    """The command asks for the network, which it would not have otherwise."""
+    """True if the command asks for the network, which it would not have otherwise."""
     online: bool = False
-    """The command has the network, because it asked for it or because the settings allow it."""
+    """True if the command has the network, because it asked for it or because the settings allow it."""
     spares_packs: bool = False
-    """The sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
+    """True if the sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
     secrets: bool = False
-    """The command asks to read the project's secret files, which it could not see otherwise. Their content is hidden in
-    its output."""
+    """True if the command asks to read the project's secret files, which it could not see otherwise. Their content is
+    hidden in its output."""
     shut_in: bool = False
-    """The command stays in the sandbox to its end, and asks for neither network nor secrets."""
+    """True if the command stays in the sandbox to its end, and asks for neither network nor secrets."""
     tools: tuple[ProjectTool, ...] = ()
     """The project's own tools that the command runs in the sandbox, if apart from them it only reads."""
     leaves: bool = False
-    """The command names something outside the work folder."""
+    """True if the command names something outside the work folder."""
 
     @property
     def only_runs_code(self) -> bool:
@@ -183,11 +184,11 @@ class Assessment(NamedTuple):
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
     runs: bool = False
-    """The action is a command that does more than read."""
+    """True if the action is a command that does more than read."""
     comes_back: bool = False
-    """Sandbox and undo together can take back all effects of the action."""
+    """True if sandbox and undo together can take back all effects of the action."""
     beyond_undo: bool = False
-    """The action changes files of a folder that the user has added, where undo does not reach."""
+    """True if the action changes files of a folder that the user has added, where undo does not reach."""
 
     @property
     def reveals(self) -> bool:

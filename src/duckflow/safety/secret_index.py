@@ -70,8 +70,8 @@ class CoveredSecret(NamedTuple):
     path: Path
     addable: bool
     held: bool = True
-    """The folders above the file must not be moved either, since the name of one of them may be the only sign that the
-    file is secret."""
+    """True if the folders above the file must not be moved either, since the name of one of them may be the only sign
+    that the file is secret."""
 
 
 class CoveredSecrets(NamedTuple):

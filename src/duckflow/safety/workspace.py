@@ -158,7 +158,7 @@ class Place(NamedTuple):
 class Workspace:
     """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused. Missing files, full
     disks and the like raise OSError; a refusal raises PathRefused. `private` lists places beneath the folder that are
-    refused all the same."""
+    refused too."""
 
     added: tuple[Path, ...] = ()  # Further folders that the user has added, in a workspace that knows them.
 

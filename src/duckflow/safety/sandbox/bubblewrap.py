@@ -214,7 +214,8 @@ class Mounts:
                 continue
 
     def keep(self, covered: CoveredSecrets) -> None:
-        """Makes each secret file read-only: undo has no copy of it, and who may read it need not change it."""
+        """Makes each secret file read-only: undo has no copy of it, and a command that may read it need not change
+        it."""
         self.guard([secret.path for secret in covered.secrets if _lies_in(self._writable, secret.path)])
 
     def hide_logins(self, settings: Iterable[Path]) -> None:
@@ -297,7 +298,7 @@ class Mounts:
 
 
 def _named(repository_tops: Iterable[Path], launch: Launch) -> tuple[Path, ...]:
-    """Returns the repositories whose names stand in a command, and the one that it starts in."""
+    """Returns the repositories whose names occur in a command, and the one that it starts in."""
     text = " ".join(launch.argv)
     named_tops = [top for top in repository_tops if top.name in text or launch.folder.is_relative_to(top)]
     if len(named_tops) > MOST_REPOSITORIES:

@@ -106,7 +106,7 @@ def own_objects(top: Path, git_folders: Iterable[Path]) -> None:
 
 
 _owned: dict[Path, int] = {}
-"""The folders of objects that have no hard links, with the time of their last change (ctime)."""
+"""Git's folders of objects in which no file is a hard link any more, with the time of their last change (ctime)."""
 COPY = ".own"
 
 

@@ -191,8 +191,8 @@ class SandboxPaths:
 
     def opened(self) -> tuple[Path, ...]:
         """Returns the places outside the work folder that commands may read: tools in the home folder, places where
-        programs are found, the repository around the work folder, and places that the settings name. Of a repository
-        that contains the user's home, commands see only git's files."""
+        programs are found, the repository around the work folder, and places that the settings name. If that repository
+        contains the user's home, commands see only git's files in it."""
         shown_paths = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
         repository = self.git.parts(self.writable())
         top_folder = around(self.folder)
