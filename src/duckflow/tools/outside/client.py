@@ -27,7 +27,7 @@ LISTS = ("tools", "prompts", "resources")
 PROGRESS = "notifications/progress"
 
 Elicit = Callable[[Table], Awaitable[Table]]
-"""Asks the user a server's question, and returns the answer in the form of the protocol."""
+"""A function that asks the user a server's question, and returns the answer in the form of the protocol."""
 Show = Callable[[str], None]
 
 

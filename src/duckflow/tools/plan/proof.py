@@ -27,9 +27,9 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the results that prove the step and are newer than the last change that concerns it; empty if it is not
     proved.
 
-    Everything that the step's criterion names must be there and have ended as the criterion says; the exit code of
-    another command proves nothing. If the criterion names nothing, a command counts that was the step's own task, runs
-    a file of the step, or runs the tests. Code that is written in the command itself proves nothing, unless it uses a
+    Everything that the step's criterion names must be there and have ended as the criterion says; other commands prove
+    nothing by their exit code. If the criterion names nothing, these commands count: a task of the step, a run of one
+    of its files, and a run of the tests. Code that is written in the command itself proves nothing, unless it uses a
     file of the step. A step without any criterion is also proved by the files that it was to make."""
     if wanted_things := named_in(step.success):
         if unchecked(step):
@@ -81,7 +81,7 @@ def unchecked(step: Step) -> str:
 
 
 def _meant(state: AgentState, step: Step) -> list[str]:
-    """Returns the files made or changed by the work whose whole paths stand in the step's own text."""
+    """Returns the files that the work has made or changed and whose whole paths occur in the step's own text."""
     return [path for path in dict.fromkeys((*made_by(step), *state.files_changed)) if path in step.text]
 
 
@@ -186,7 +186,8 @@ def holds(text: str, wanted: NamedThing) -> bool:
 
 
 def _stands_in(plain: str, text: str) -> bool:
-    """Says whether a text occurs. A number, or a single character, must stand alone: 5 is not in 15 or 0.5."""
+    """Says whether `plain` contains a text. A number, or a single character, must stand alone: 5 is not in 15 or
+    0.5."""
     wanted_text = _plain(text)
     if not NUMBER.fullmatch(wanted_text):
         return wanted_text in plain

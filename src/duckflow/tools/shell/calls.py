@@ -114,7 +114,8 @@ def plain_calls(command: str) -> list[PlainCall]:
 
 
 def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Returns the variables that are set for a call, and the words of the call itself, in one spelling of several."""
+    """Returns the variables that are set for a call, and the words of the call itself. Different spellings of the same
+    call, such as `python3 -u` and `python`, become one."""
     variables = list[str]()
     while words:
         wrapper = next((names for names in WRAPPERS if tuple(words[: len(names)]) == names), ())
@@ -207,7 +208,7 @@ def _without_texts(command: str) -> str:
 
 
 def runs_alone(command: str) -> bool:
-    """Says whether no other call of the command than the deciding one can have failed."""
+    """Says whether only the deciding call of the command can have failed."""
     *earlier_calls, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier_calls)
 
