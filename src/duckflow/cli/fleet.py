@@ -148,8 +148,8 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
-    """Shows which of the user's variables go to which commands, and asks once whether they may: the file of tasks may
-    lie in a repository."""
+    """Shows which of the user's variables go to which commands, and asks once whether they may. The user may not know
+    them, since the file of tasks may come from a repository."""
     secret_tasks = [task for task in listed.tasks if task.secrets]
     keys = provider_keys(paths, Path.cwd()) if secret_tasks else frozenset[str]()
     if forbidden_names := sorted({name for task in secret_tasks for name in task.secrets} & keys):

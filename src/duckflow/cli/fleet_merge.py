@@ -124,7 +124,7 @@ def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
 
 
 Work = Callable[[], Awaitable[bool]]
-"""A function that lets workers work on the fleet. Its result says whether the fleet has come to its end."""
+"""A function that lets workers work on the fleet. It returns True if the fleet has come to its end."""
 
 
 class FleetMerge:

@@ -229,7 +229,7 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
 
 
 async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
-    """Asks whether to write a file. Enter alone takes `first`, which confirms answers just given and never loses a
+    """Asks whether to write a file. Enter alone takes the choice `first`. Callers choose it so that Enter never loses a
     file."""
     choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
     return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE
