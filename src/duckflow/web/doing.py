@@ -26,7 +26,8 @@ LONGEST_KEY, LONGEST_NAME = 4096, 400
 
 
 async def models(services: PageServices, request: Request) -> Any:
-    """Returns the models that can be chosen, with windows and prices; no models where no session can be begun."""
+    """Returns the models that can be chosen, with their context windows and prices; none where no session can be
+    begun."""
     return worded(await services.models.models() if services.models else [], services.words)
 
 

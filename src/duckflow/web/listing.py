@@ -22,7 +22,8 @@ LOOK_SECONDS = 1.0
 SHARE = 10
 """The pause after reading a list is this many times longer than the reading took."""
 ANYWAY_SECONDS = 15.0
-"""A list is read again after these seconds even if its mark is unchanged: some things in it are not in files."""
+"""A list is read again after these seconds even if its mark is unchanged, because some of its facts are not in
+files."""
 Mark = Callable[[PageServices], object]
 
 
@@ -218,7 +219,8 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
 
 
 async def _look(services: PageServices, session_id: str) -> Conversation | None:
-    """Returns the conversation of a session. Where no page shows it, leaves at once, so that its process can end."""
+    """Returns the conversation of a session. If no page shows it, leaves it immediately again, so that its process can
+    end."""
     session = services.watching.held(session_id)
     if session and session.joined and not session.is_over:
         return session.joined.conversation

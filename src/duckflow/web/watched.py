@@ -273,7 +273,7 @@ class Watching:
         self._closed = asyncio.Event()
 
     async def get(self, session_id: str, language: str) -> WatchedSession:
-        """Returns the session. If a process holds it, it is joined."""
+        """Returns the session, and joins its conversation if a process holds it (has it open)."""
         if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())
