@@ -56,8 +56,8 @@ class BroughtPrograms:
     async def agree(
         self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]" = ()
     ) -> tuple[str, ...]:
-        """Records that the user has agreed to these programs in another question. They may run in the sandbox only.
-        Returns the files that are missing in the programs' copy."""
+        """Records that the user, in answer to another question, has agreed to these programs. They get the fewest
+        rights that are possible here. Returns the files that are missing in the programs' copy."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
         return copy.left_out

@@ -132,7 +132,8 @@ LAST_WORDS_SECONDS = 2
 
 
 class ChatLoop:
-    """One conversation on one session."""
+    """Implements the port `Conversation` for one session: takes what the user types, and passes it to turns, commands
+    or jobs."""
 
     def __init__(
         self,

@@ -228,8 +228,8 @@ class Dispatcher:
         return self._not_held_back(later_actions, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
-        """Returns the actions that may still run: after an error reads, and edits if only reads or edits failed; after
-        a question reads; after a refusal none. The model is told why the rest do not run."""
+        """Returns the actions that may still run. After an error these are reads (edits too, if only reads or edits
+        failed); after a question only reads; after a refusal none. The model is told why the rest do not run."""
         if not done.stop:
             return list(actions)
         going_on = list[Action]()

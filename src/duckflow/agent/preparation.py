@@ -109,9 +109,9 @@ class Preparation:
             return None
 
     def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
-        """Prepares as many actions from the front as possible. One that cannot be prepared may build on a change before
-        it; so it waits, and only edits of other files go before it. `lacking` says by action why its text is
-        missing."""
+        """Prepares the actions in their order. An action that cannot be prepared now may need a change by an earlier
+        one: it waits, and only edits of other files are still prepared after it. `lacking` says by action why its text
+        is missing."""
         ready_calls: list[Ready] = []
         later_actions: list[Action] = []
         problem: ToolError | None = None

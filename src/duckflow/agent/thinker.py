@@ -227,8 +227,8 @@ TALK_ARGUMENTS = ("text", "question")
 def accept(
     reading: ParsedReply, session: StateOwner, phases: Phases, already_said: Collection[str] = ()
 ) -> ParsedReply:
-    """Applies a Decision to the state, and returns it without what is refused, of which the model is told. An answer
-    that was already given in this turn, word for word, is not given again."""
+    """Applies a Decision to the state, and returns it without the parts that are refused; the model is told of these.
+    An answer that was already given in this turn, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)
     checked_delta = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))

@@ -290,8 +290,8 @@ def _offers_more(turn: TurnSoFar) -> bool:
 
 
 def _waits_for_answer(turn: TurnSoFar) -> bool:
-    """Says whether the work cannot go on without an answer: a call or the Decision asks, steps wait for it, or a
-    question was put and nothing was done beside it. Plain talk waits for nothing."""
+    """Says whether the work cannot go on without an answer: the Decision waits for the user, actions wait behind a
+    question, or the turn has done nothing but ask. Plain talk waits for nothing."""
     decision, dispatched = turn.last.decision, turn.last.done
     has_asked = dispatched.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)

@@ -234,8 +234,8 @@ def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) 
 
 
 async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: Words) -> bool:
-    """Works until the fleet has ended, and shows its progress. Returns False after a signal or a lost lease; the fleet
-    then stays as it is."""
+    """Works until the fleet has ended, and shows its progress. Returns False after a signal, or when other workers have
+    taken this one for dead; the fleet then stays as it is."""
 
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)

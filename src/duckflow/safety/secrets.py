@@ -92,7 +92,8 @@ def own_secret_name(path: str) -> bool:
 
 
 def _original(name: str) -> str:
-    """Returns the name of the file that a copy was made of. What is longer than any file's name stays as it is."""
+    """Returns the name of the file that a copy was made of, such as `.env` for `.env copy`. A name that is too long for
+    any file is returned unchanged."""
     return (len(name) <= LONGEST_NAME and COPIED.sub("", name)) or name
 
 

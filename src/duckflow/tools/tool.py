@@ -120,8 +120,8 @@ class Tool(ABC, Generic[A]):
     allowed: bool = False
     """True if the user's settings allow the tool without a question."""
     counts_as: StepKind | None = None
-    """The kind of step that the Pacemaker (the limits on steps and progress) counts a call as. None means: by its
-    effect."""
+    """The kind of step that the Pacemaker (the limits on steps and progress) counts a call as. None means that the
+    effect of the call decides."""
 
     @property
     def names(self) -> tuple[str, ...]:

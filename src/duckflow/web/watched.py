@@ -248,8 +248,8 @@ class WatchedSession:
 
 
 class CountedStream(StreamingResponse):
-    """A stream of events that counts as open from the moment it is answered, not only from its first bytes: otherwise
-    many requests at once would all find room."""
+    """A stream of events that counts as open from the moment it is answered, not only from its first bytes. Otherwise
+    many requests that come at the same time would exceed the limit."""
 
     def __init__(self, content: AsyncGenerator[bytes], counted: AbstractContextManager[None]) -> None:
         super().__init__(content, media_type=STREAM)

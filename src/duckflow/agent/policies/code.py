@@ -125,8 +125,8 @@ class Diagnosis:
         dependents: Sequence[str],
         deadline: float,
     ) -> "list[Diagnostic]":
-        """Returns the new errors of a checker. It also checks the code before the change, but only if it reports an
-        error that was not known."""
+        """Returns the new errors of a checker. The code before the change is checked too, but only if there is an error
+        that was not known."""
         from duckflow.code.checkers import new_errors
 
         changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]

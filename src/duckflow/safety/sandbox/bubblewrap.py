@@ -140,7 +140,7 @@ class Mounts:
         self._at: dict[Path, tuple[str, ...]] = {}
         self._handles: dict[Path, int] = {}
         self._pinned: set[Path] = set()
-        """Folders that are mounts themselves, as is every folder above them up to the writable one."""
+        """Folders that are already mounts, together with every folder above them up to the writable one."""
         self._hidden = frozenset[Path]()
         self._seen: tuple[Path, ...] = ()
         """The places that commands see. They see nothing else of the machine."""

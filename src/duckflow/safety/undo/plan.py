@@ -146,7 +146,7 @@ class UndoStep:
 
     @property
     def replaces(self) -> bool:
-        """Says whether a new file takes the place of the old one by renaming alone."""
+        """Says whether the new file is simply put over the old one, so that the old one need not be removed first."""
         return self.target is not None and not is_folder(self.target) and not is_folder(self.fact)
 
 
