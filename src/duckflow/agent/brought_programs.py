@@ -297,10 +297,10 @@ class HookConsent:
 
     async def _ask_about(self, hooks: Sequence["Hook"], changed: bool = False) -> None:
         async with self._asking:
-            new = [hook for hook in hooks if hook.source and not self.is_agreed(hook)]
-            new = [hook for hook in new if not self._trusted.refused(hook.digest())]
+            new_hooks = [hook for hook in hooks if hook.source and not self.is_agreed(hook)]
+            new_hooks = [hook for hook in new_hooks if not self._trusted.refused(hook.digest())]
             own_hooks, brought_hooks = (
-                [hook for hook in new if hook.brought is is_brought] for is_brought in (False, True)
+                [hook for hook in new_hooks if hook.brought is is_brought] for is_brought in (False, True)
             )
             if own_hooks and (
                 (not changed and self._admission.wanted) or await self._agreed_to_own(own_hooks, changed)
@@ -308,7 +308,7 @@ class HookConsent:
                 self._trusted.add(hook.digest() for hook in own_hooks)
             if brought_hooks:
                 await self._ask_about_brought(brought_hooks, changed)
-            if refused_hooks := [hook for hook in new if not self.is_agreed(hook)]:
+            if refused_hooks := [hook for hook in new_hooks if not self.is_agreed(hook)]:
                 self._trusted.refuse(hook.digest() for hook in refused_hooks)
                 self._emit(Noticed(what=say("hook.untrusted", count=len(refused_hooks))))
 
@@ -330,18 +330,18 @@ class HookConsent:
 
     def _vanished(self, hooks: Sequence["Hook"]) -> "list[Agreement]":
         current_programs = {hook.program for hook in hooks if hook.brought}
-        agreed = self.programs.agreements.all()
+        agreements = self.programs.agreements.all()
         return [
             agreement
-            for agreement in agreed
+            for agreement in agreements
             if agreement.program.name.startswith("hook ") and agreement.program not in current_programs
         ]
 
     async def _look_at_files(self, hooks: Sequence["Hook"]) -> None:
         """Asks about hooks whose files have changed since the user agreed to them. The old files run until the user
         wants the new ones."""
-        agreed = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
-        if stale_files := await self.programs.offer_fresh_copy(agreed):
+        shown_by_program = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
+        if stale_files := await self.programs.offer_fresh_copy(shown_by_program):
             self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale_files)))))
 
     async def _agreed_to_own(self, hooks: Sequence["Hook"], changed: bool) -> bool:

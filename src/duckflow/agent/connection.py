@@ -236,8 +236,8 @@ class ModelConnection:
         """Returns the reply. Raises a ModelError, or BudgetSpent if the money or the tokens do not suffice for the
         call. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
-        guessed = estimate_request(request)
-        prompt = round(guessed * self._factor)
+        estimated_tokens = estimate_request(request)
+        prompt = round(estimated_tokens * self._factor)
         if self.budget_usd and provider.least_price is None:
             raise BudgetSpent("budget.no_price", model=provider.model, limit=self.budget_usd)
         self.check_budget(prompt, prompt * (provider.least_price or 0.0) / 1_000_000)
@@ -296,7 +296,7 @@ class ModelConnection:
                             permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
-                        self._factor = tokens / guessed if tokens and guessed else self._factor
+                        self._factor = tokens / estimated_tokens if tokens and estimated_tokens else self._factor
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra, chunk.raw)
         raise ModelError("model.no_end", model=provider.model)
 

@@ -55,8 +55,8 @@ class Choices:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        highest = STRICTEST_FIRST.index(self._highest)
-        return tuple(mode for mode in OFFERED if STRICTEST_FIRST.index(mode) <= highest)
+        highest_index = STRICTEST_FIRST.index(self._highest)
+        return tuple(mode for mode in OFFERED if STRICTEST_FIRST.index(mode) <= highest_index)
 
     def change_mode(self, mode: str) -> None:
         if mode == Mode.CONTAINED and not self._gatekeeper.contained:
@@ -176,9 +176,9 @@ class DuckCallAnswers:
             *(in_words("stock_tried", what=line) for line in call.tried),
             *(in_words("stock_open", question=question) for question in state.five.open_questions),
         ]
-        stock = "\n".join(dict.fromkeys(lines))
-        self._session.emit(Noticed(what=say("duck.stock", text=stock)))
-        self._keep(f"{in_words('stock')}\n{stock}")
+        summary = "\n".join(dict.fromkeys(lines))
+        self._session.emit(Noticed(what=say("duck.stock", text=summary)))
+        self._keep(f"{in_words('stock')}\n{summary}")
 
 
 def _quoted(text: str) -> str:

@@ -249,14 +249,14 @@ def gate_question(
     ]
     # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
     # than their own reasons.
-    repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
+    is_repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
     only_action = risky[0] if len(risky) == 1 else None
     changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(
         action_ids=tuple(risky_action.action.action_id for risky_action in risky),
         operations=tuple(risky_action.action.operation for risky_action in risky),
         intent=tuple(dict.fromkeys(why for risky_action in risky if (why := risky_action.action.why))),
-        rationale=decision.rationale if not (repeated or others) else "",
+        rationale=decision.rationale if not (is_repeated or others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,

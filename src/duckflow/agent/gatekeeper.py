@@ -177,13 +177,15 @@ class Gatekeeper:
                 if call.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY, said=description), call.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
-                lasts = await asyncio.to_thread(self._what_lasts, call, deed)
-                if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
+                lasting_effects = await asyncio.to_thread(self._what_lasts, call, deed)
+                if deed.command and deed.command.only_runs_code and self._reversible and not lasting_effects:
                     # The sandbox confines the command and undo takes it back, so its risk is that of an edit.
                     assessment = assessment._replace(level="medium")
                 editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
                 reads = only_reads(deed, command)
-                risky.append(RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasts, reads))
+                risky.append(
+                    RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasting_effects, reads)
+                )
             else:
                 warnings += assessment.runs_later
         for reason in dict.fromkeys(warnings):
@@ -278,13 +280,13 @@ class Gatekeeper:
         habit = habit_of(risky, question)
         if habit and (times := dict(self.permissions.usual()).get(habit)):
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
-        with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
+        with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
             if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
-            if answered:
-                answered(clearance.allowed, clearance.why_not)
+            if report_answer:
+                report_answer(clearance.allowed, clearance.why_not)
         language = self._session.state.language
         talk = _talk(answer, answer.said, language)
         words = "" if clearance.nobody else _talk(answer, answer.said or clearance.reason, language)

@@ -153,9 +153,9 @@ class Phases:
         check_state, has_run = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
         is_failing = bool(state.evidence) and not state.evidence[-1].ok
         if has_run or state.changed_in_turn or check_state == "failing" or (ran_commands and (owed or is_failing)):
-            last = state.evidence[-1].text if check_state == "none" and state.evidence else ""
-            key = "checks.other" if last else f"checks.{check_state}"
-            self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
+            last_result = state.evidence[-1].text if check_state == "none" and state.evidence else ""
+            key = "checks.other" if last_result else f"checks.{check_state}"
+            self._session.emit(Noticed(what=say(key, runs=last_result or lines_of(state.check_runs))))
         elif owed and self._doubted != state.turn:
             self._session.emit(Noticed(what=say("checks.nothing")))
 

@@ -165,13 +165,13 @@ async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dic
     """Starts the reads that come first at the same time. Their results are still reported in order."""
     await actor.wait_while_paused()
     reads = list(takewhile(lambda call: call.tool.effect == "read", ready))
-    ahead = {
+    read_tasks = {
         call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))
         for call in (reads if len(reads) > 1 else ())
     }
     try:
-        yield ahead
+        yield read_tasks
     finally:
-        for task in ahead.values():
+        for task in read_tasks.values():
             task.cancel()
-        await asyncio.gather(*ahead.values(), return_exceptions=True)
+        await asyncio.gather(*read_tasks.values(), return_exceptions=True)

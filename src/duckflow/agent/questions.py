@@ -265,10 +265,10 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
         return None
     plain = unicodedata.normalize("NFKC", text).casefold()
     answer_words = _words(plain)
-    telling = _words(without_politeness(plain, language))
+    key_words = _words(without_politeness(plain, language))
     shared = {
         choice.key: max(
-            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if telling <= words),
+            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if key_words <= words),
             default=0,
         )
         for choice in question.choices

@@ -67,8 +67,8 @@ def annotate(event: Event, state: AgentState) -> Event:
 def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tuple[str, ...]]:
     message = event.message
     if message.role != "user":
-        mentioned = message.operation.startswith("@")
-        return {"file": message.operation.removeprefix("@") if mentioned else ""}
+        is_mention = message.operation.startswith("@")
+        return {"file": message.operation.removeprefix("@") if is_mention else ""}
     return {
         "constraints": tuple(constraints_in(message.text, state.language)),
         "title": "" if state.title else shorten(message.text, 100),
@@ -88,8 +88,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     for match in re.finditer(SENTENCE, masked_text):
         sentence = re.sub(joint_pattern, "", text[match.start() : match.end()].strip(" 、,\n"))
         forbids = search("requests.forbids", re.sub(joint_pattern, "", match[0].strip(" 、,")), language)
-        if waits := search("requests.waits", sentence.rstrip(".。!！"), language):
-            forbids = search("requests.forbids", sentence[: waits.start()], language)
+        if wait_match := search("requests.waits", sentence.rstrip(".。!！"), language):
+            forbids = search("requests.forbids", sentence[: wait_match.start()], language)
         if forbids and not sentence.endswith(("?", "？")):
             order = sentence if len(sentence) <= LINE else _order(sentence, language)
             orders += [order.rstrip(".。!！")] if order else []
@@ -97,8 +97,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
 
 
 def _order(sentence: str, language: str) -> str:
-    joint = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
-    clauses = (re.sub(joint, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
+    joint_pattern = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
+    clauses = (re.sub(joint_pattern, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
     return next((clause for clause in clauses if len(clause) <= LINE and _is_order(clause, language)), "")
 
 

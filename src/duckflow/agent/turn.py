@@ -267,8 +267,8 @@ class Turn:
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
                 has_draft = dispatched.ran(PROPOSE_PLAN) or dispatched.ran(REVISE_PLAN)
-                held = say("turn.held", count=dispatched.held) if dispatched.held else None
-                why = self._plan_question() if has_draft else held
+                held_phrase = say("turn.held", count=dispatched.held) if dispatched.held else None
+                why = self._plan_question() if has_draft else held_phrase
                 return Ending("pending_user", why, waits=not has_draft and _waits_for_answer(turn))
             case "" | "user_spoke":
                 return None
@@ -308,10 +308,10 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     """Returns the ending that the Decision itself asks for; None if the turn goes on."""
     decision, dispatched = turn.last.decision, turn.last.done
     previous = turn.loops[-2] if len(turn.loops) > 1 else None
-    answered = (
+    answered_before = (
         previous and previous.decision.next_step == "done" and previous.done.ran(RESPOND) and not decision.actions
     )
-    is_silent = not (dispatched.ran(RESPOND) or answered or decision.rationale in turn.said())
+    is_silent = not (dispatched.ran(RESPOND) or answered_before or decision.rationale in turn.said())
     match decision.next_step:
         case _ if dispatched.stop:
             return None

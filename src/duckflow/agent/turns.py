@@ -53,8 +53,8 @@ class Turns:
 
     @property
     def waiting(self) -> tuple[Unheard, ...]:
-        first = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
-        return (*first, *(Unheard(message.text, message.later) for message in self._waiting))
+        unadmitted = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
+        return (*unadmitted, *(Unheard(message.text, message.later) for message in self._waiting))
 
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None

@@ -185,16 +185,16 @@ async def _held(services: PageServices, session_id: str, known: SessionSummary |
     """Returns the present state of a session that a process holds; None if the process does not answer in time."""
     try:
         async with asyncio.timeout(JOIN_SECONDS):
-            talk = await _look(services, session_id)
+            conversation = await _look(services, session_id)
     except TimeoutError:
         return None
-    if talk is None:
+    if conversation is None:
         return None
-    state = talk.state
+    state = conversation.state
     summary = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
     entry = _old(known or summary._replace(updated=time.time()))
-    is_working = talk.busy or state.at_work
-    waits_for = _waits_for(talk)
+    is_working = conversation.busy or state.at_work
+    waits_for = _waits_for(conversation)
     entry |= {
         "title": state.heading,
         "cost": state.usage.cost_usd,

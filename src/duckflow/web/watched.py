@@ -197,21 +197,21 @@ class WatchedSession:
     def _facts(self) -> Facts:
         if self.joined is None:
             return {}
-        talk = self.joined.conversation
+        conversation = self.joined.conversation
         offered_commands = [
             {"name": command.name, "help": command.help.model_dump(), "words": command.words}
-            for command in talk.commands
+            for command in conversation.commands
         ]
         doing = self._view.now.doing
         return {
             "writable": True,
-            **self._state_facts(talk.state),
-            "mode": talk.choices.mode,
-            "in_turn": talk.in_turn,
-            "busy": talk.busy,
+            **self._state_facts(conversation.state),
+            "mode": conversation.choices.mode,
+            "in_turn": conversation.in_turn,
+            "busy": conversation.busy,
             "doing": worded(doing.model_dump() if doing else "", self.words),
-            "waiting": worded([line._asdict() for line in talk.waiting], self.words),
-            "questions": worded([question.model_dump(mode="json") for question in talk.questions], self.words),
+            "waiting": worded([line._asdict() for line in conversation.waiting], self.words),
+            "questions": worded([question.model_dump(mode="json") for question in conversation.questions], self.words),
             "commands": worded(offered_commands, self.words),
         }
 

@@ -102,8 +102,8 @@ def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
             yield RequestOrder(kind, match[kind], request[start:end], match.start(), end)
         else:
             start = matches[number - 1].end() if number else 0
-            last = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
-            start = last[-1] if last else start
+            earlier_ends = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
+            start = earlier_ends[-1] if earlier_ends else start
             yield RequestOrder(kind, match[kind], request[start : match.start()], start, match.end())
 
 
@@ -143,11 +143,11 @@ def _blanked(text: str, start: int, end: int) -> str:
 
 
 def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[OwedPart, ...]) -> Iterator[OwedPart]:
-    words, files, last = _words(order, spoken), files_in(order.about), _last_program(request, before)
+    words, files, last_program = _words(order, spoken), files_in(order.about), _last_program(request, before)
     about_run = in_language(spoken, "requests.of_run").search(order.about)
     match order.kind:
         case "run":
-            yield _run(order, words, files, last, spoken)
+            yield _run(order, words, files, last_program, spoken)
         case "deed":
             file_pattern = in_language(spoken, "requests.deed_object")
             if files and (file_pattern.search(re.sub(PATH, FILE, order.about)) or file_pattern.search(order.verb)):
@@ -157,8 +157,8 @@ def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[Owed
                 yield OwedPart("look", words)
             yield OwedPart("answer", words)
         case _:
-            if about_run and last and all(part.kind != "run" for part in before):
-                yield OwedPart("run", words, (last,))
+            if about_run and last_program and all(part.kind != "run" for part in before):
+                yield OwedPart("run", words, (last_program,))
             elif not files and in_language(spoken, "requests.of_folder").search(order.about):
                 yield OwedPart("look", words)
             yield OwedPart("answer", words, files)

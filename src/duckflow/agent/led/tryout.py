@@ -84,8 +84,8 @@ class TryOut(Policy):
         if len(write_actions) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
         path = str(write_actions[0].args.get("path", ""))
-        runs = any(part.kind == "run" for part in owed_parts)
-        if path.endswith(".py") and not runs and await self._dispatcher.free(_trial(turn, path, "print()")):
+        orders_run = any(part.kind == "run" for part in owed_parts)
+        if path.endswith(".py") and not orders_run and await self._dispatcher.free(_trial(turn, path, "print()")):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:

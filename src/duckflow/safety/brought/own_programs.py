@@ -115,7 +115,7 @@ def _is_known_script(call: Call) -> bool:
 
 def _spoken_words(call: Call) -> Iterator[str]:
     """Yields the words of a call. A text that a shell is to run (`bash -c`) is split into the words in it."""
-    before = ""
+    word_before = ""
     for word in call.words:
-        yield from WORD.findall(word.text) if CODE.fullmatch(before) else (word.text,)
-        before = word.text
+        yield from WORD.findall(word.text) if CODE.fullmatch(word_before) else (word.text,)
+        word_before = word.text

@@ -229,8 +229,10 @@ class Recorder:
         now = {path: seen for path, seen in now.items() if not _near(path, changing_paths)}
         if work and self._survey:
             # A file that an earlier survey left out is not new.
-            old = self._survey
-            self.baseline.write({path: now[path] for path in now if path not in baseline and old.left_out(path)})
+            earlier_survey = self._survey
+            self.baseline.write(
+                {path: now[path] for path in now if path not in baseline and earlier_survey.left_out(path)}
+            )
         if work:
             self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
         self._compare(now, work, owns)

@@ -153,15 +153,17 @@ def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
     if check := recognised(wanted.name):
         return _check_speaks(evidence, wanted, check.name.split())
     calls, ran_calls = plain_calls(wanted.name), plain_calls(evidence.command)
-    decides = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
+    decides_end = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
     if wanted.code == "0" and evidence.code == 0:
         # If the last call succeeded, the calls that had to succeed before it have succeeded, too.
-        sure = decides or (calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls))
-        return holds(evidence.output, wanted) if sure else None
-    if not decides or not (runs_alone(evidence.command) or _just(evidence, wanted)):
+        is_certain = decides_end or (
+            calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls)
+        )
+        return holds(evidence.output, wanted) if is_certain else None
+    if not decides_end or not (runs_alone(evidence.command) or _just(evidence, wanted)):
         return None
-    fits = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
-    return fits and holds(evidence.output, wanted)
+    has_wanted_code = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
+    return has_wanted_code and holds(evidence.output, wanted)
 
 
 def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) -> bool | None:
@@ -170,8 +172,8 @@ def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) 
     if check is None or check.ok is None or check.check.split()[:1] != named[:1]:
         return None
     if wanted.code != "0":
-        fits = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
-        return fits and holds(evidence.output, wanted)
+        has_wanted_code = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
+        return has_wanted_code and holds(evidence.output, wanted)
     if not check.ok:
         return False if set(named) <= set(check.check.split()) else None
     return holds(evidence.output, wanted) if set(check.check.split()) <= set(named) else None

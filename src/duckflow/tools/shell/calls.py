@@ -166,8 +166,8 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
         and earlier_parts[0][1][0] == "set"
         and bool(re.fullmatch(STRICT, " ".join(earlier_parts[0][1][1:])))
     )
-    signs = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
-    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in signs):
+    operators = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
+    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in operators):
         return []
     if not all(map(_keeps_meaning, earlier_parts[1:] if is_strict else earlier_parts)) or not _sets_only_harmless(
         words
