@@ -37,8 +37,8 @@ class Actor:
     timeout: PausableTimeout | None = None
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
-    """Cleared while it is not yet clear whether the user's latest words concern this job. No task begins until it is
-    set again."""
+    """An event that is cleared until Duckflow knows whether the user's latest words concern this job. No task begins
+    meanwhile."""
     unheard: Callable[[], str] | None = None
     """A function that returns what the user has said and no request contains yet. The model must read it before the
     next action."""

@@ -70,7 +70,7 @@ class BroughtPrograms:
         vanished: "Sequence[Agreement]",
     ) -> bool:
         """Asks one question about all programs, and says whether the user agreed. The copy is made before the question,
-        so that nothing that changes meanwhile is agreed to."""
+        so that the user agrees to exactly what was copied."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         least_rights = await self._least()
         lines = [*details, *self._differences(programs, vanished), say("brought.from_copy")]
@@ -90,8 +90,8 @@ class BroughtPrograms:
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
-        """Compares the copies of the files that agreed programs name with the files now, and asks the user about those
-        that differ. Returns the differing files if the user does not want a fresh copy."""
+        """Compares the files that agreed programs name with their copies, and asks the user about those that differ.
+        Returns the differing files if the user does not want a fresh copy."""
         from duckflow.safety.brought.launch import changed_files
 
         agreements = self.agreements
@@ -120,7 +120,7 @@ class BroughtPrograms:
 
     def only_place(self, program: "BroughtProgram") -> Path | None:
         """Returns the program's copy if the program has a right beyond the sandbox, because it may then run from its
-        copy only."""
+        copy only; otherwise None."""
         agreements = self.agreements
         agreement = agreements.find(program)
         return agreements.copies.find(agreement.copy) if agreement and agreement.rights else None
@@ -241,8 +241,8 @@ class TrustedHooks:
 
 
 class HookConsent:
-    """Asks the user to agree to hooks. A hook of the user's own is agreed to by its text. Hooks of the work folder run
-    from a copy, in the sandbox."""
+    """Asks the user to agree to hooks. For a hook of their own, the user agrees to its text. Hooks of the work folder
+    run from a copy, in the sandbox."""
 
     def __init__(
         self, admission: Admission, trusted: TrustedHooks, programs: BroughtPrograms, emit: Emit, ask: Ask
@@ -254,12 +254,12 @@ class HookConsent:
         self._ask = ask
         self._found: Sequence[Hook] = ()
         self._shut_in: set[Phrase] = set()
-        """The sentences about hooks of the user's own in the sandbox that the user has seen."""
+        """What the user was already told about hooks of their own that now run in the sandbox."""
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:
-        """Looks at all current hooks. `first` means that the session begins, so it cannot have written any of them
-        itself."""
+        """Looks at all current hooks. `first` means that the session has just begun, so it cannot have written any of
+        them."""
         self._found = hooks
         await self._ask_about(hooks, changed=not first)
         if first and self._admission.trusted:

@@ -73,8 +73,9 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
 
 
 def form_of(profile: ModelProfile) -> Form:
-    """Returns the form in which Decisions travel: tool calls if the endpoint has them. A small model is better at JSON
-    with a schema than at calling tools. Each form is imported only when it is needed, to keep the start fast."""
+    """Returns the form in which the model gives its Decisions (replies with actions): tool calls if the endpoint has
+    them. A small model is better at JSON with a schema than at calling tools. Each form is imported only when it is
+    needed, to keep the start fast."""
     if profile.native_tools:
         from duckflow.forms.native import NativeForm
 
@@ -92,7 +93,8 @@ class Connected(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A connected model: its provider, its properties, and the form in which Decisions travel to it and back."""
+    """A connected model: its provider, its properties, and the form in which it gives its Decisions (replies with
+    actions)."""
 
     provider: Provider
     profile: ModelProfile

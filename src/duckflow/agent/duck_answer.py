@@ -35,7 +35,7 @@ from duckflow.state.phase import StateDelta
 
 class Choices:
     """The settings that a user chooses. Each takes effect with the next action. `by_client` means that another program
-    chooses, which cannot choose a higher mode than the one in the settings."""
+    chooses, which cannot choose a mode that allows more than the one in the settings."""
 
     def __init__(
         self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
@@ -111,7 +111,7 @@ STOCK_LINES = 12
 
 
 class DuckCallAnswers:
-    """Carries out the effect of each choice. The text for the next prompt is in the resolution itself."""
+    """Does what the user's answer to a Duck Call demands. The text for the next prompt is in the resolution itself."""
 
     def __init__(self, session: StateOwner, phases: Phases, second_opinion: Callable[[], None]) -> None:
         self._session = session

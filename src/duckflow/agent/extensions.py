@@ -165,7 +165,7 @@ class UserCommands:
 
 NAMED = 5
 HIDDEN = (".claude", ".codex")
-"""Parts of the home that are hidden from commands in the sandbox."""
+"""Folders in the home folder that are hidden from commands in the sandbox."""
 
 
 class FoundExtensions(NamedTuple):
@@ -297,7 +297,8 @@ class Extensions:
 
 
 class GatedShell:
-    """Runs the shell commands of a custom command: through the Gate, journaled, but outside the conversation."""
+    """Runs the shell commands of a custom command. They pass the Gate and are journaled, but are not part of the
+    conversation."""
 
     def __init__(self, dispatcher: Dispatcher, emit: Emit, ask: Ask) -> None:
         self._dispatcher = dispatcher

@@ -39,7 +39,7 @@ MODES = {
 }
 LEAVING_SECONDS = 5.0
 LONGEST_OUTPUT = 10_000
-"""Most characters that a hook may put in place of a shorter result."""
+"""Most characters that a hook may put in place of a result, unless the result itself is longer."""
 
 
 class HookStanding(NamedTuple):
@@ -51,7 +51,7 @@ class HookStanding(NamedTuple):
 
 
 class Hooks:
-    """Tells hooks of events. Where there are none, nothing is loaded and every question is answered at once."""
+    """Tells hooks of events. Where there are no hooks, nothing is loaded and nothing waits."""
 
     def __init__(
         self,

@@ -49,7 +49,7 @@ class Permission(FrozenData):
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, description: str = ""
     ) -> bool:
         """Says whether this rule allows everything that the action would do. With `by_name` a rule counts only if it
-        names the very file, not if it covers a kind of file."""
+        names exactly this file, not if it covers a kind of file."""
         impacts = tuple(impacts)
         if self.operation not in (operation, _subject(operation, impacts)) or description != self.said or self.kind:
             return False
@@ -331,7 +331,7 @@ class Permissions:
         self.always: list[Permission] = _load(path)
 
     def learn(self, rule: Permission, allowed: bool) -> None:
-        """Counts an answer about something of medium risk. Only files of a kind that is called safe make a habit."""
+        """Counts an answer, if the rule is about a kind of file that the settings call safe."""
         if PurePosixPath(rule.pattern).suffix.lower() in self._safe:
             self.history.answered(rule, allowed)
 

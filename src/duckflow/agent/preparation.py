@@ -27,7 +27,7 @@ class Prepared(NamedTuple):
 
 
 class Preparation:
-    """Prepares actions with the help of their tools."""
+    """Finds the tools of actions, checks their arguments, and makes their previews."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox

@@ -24,7 +24,7 @@ LISTED = 20
 
 
 Here = Callable[[], Setup]
-"""Makes the setup of a conversation in the current folder."""
+"""A function that makes the setup of a conversation in the current folder."""
 
 
 class ChosenSession(NamedTuple):

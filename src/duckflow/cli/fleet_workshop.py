@@ -101,7 +101,7 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
 """The command that starts the installed Duckflow, not a package of that name in the current folder."""
 PROGRAM_INSIDE = "duckflow"
-"""The name of Duckflow inside an image."""
+"""The command that starts Duckflow inside the image of a container."""
 KEPT = 4000
 """The number of characters of a command's output that are kept."""
 TOO_LONG = 124

@@ -53,11 +53,11 @@ FILES = (
     + ("pnpm-workspace.y*ml", "bunfig.toml", "ansible.cfg", "gradle-wrapper.properties", "rust-toolchain*")
 )
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
-"""Folders with programs under names that people type. Installers write there all the time, so only a change by a file
-tool counts."""
+"""Folders of programs that people start by typing their names. Installers write there all the time, so only a change by
+a file tool counts."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
-"""Files that define what habitual words such as `make` run. Only a new file counts; a change of an existing one is like
-any other change."""
+"""Files that define what a familiar command such as `make` runs. Only a new one counts as a file that may run later; a
+change of an existing one is like any other change."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
 """Names that make a folder with a `HEAD` a git folder, or say what git runs in it."""
 
@@ -203,7 +203,7 @@ class Assessment(NamedTuple):
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
         """Returns the reasons of the kind `risk.runs_later`. They are shown even where the user is not asked, and only
-        a rule for this very file allows the action."""
+        a rule for exactly this file allows the action."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
@@ -224,8 +224,8 @@ class _Scale:
 
 def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     """Computes the risk of an action. Reads are low; changes inside the folder and runs of the project's own tools are
-    medium; actions that are hard to take back are high. Before changes outside, secrets and dangers the user is always
-    asked."""
+    medium; actions that are hard to take back are high. The user is always asked about changes outside the folder,
+    secrets and dangers."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
@@ -257,7 +257,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _is_program(path: str, folder: Path | None) -> bool:
-    """Says whether the path lies where people's programs are found by their names."""
+    """Says whether the path lies in a folder of programs that people start by their names."""
     return not INSTALLED.isdisjoint(pairwise(_parts(path))) or (folder is not None and on_path(path, folder))
 
 

@@ -68,7 +68,7 @@ CONTENTS = "|".join(
     )
 )
 """Matches keys and tokens that begin a word. A search is five times as fast when each pattern begins with a letter, so
-the border of the word is looked at behind the first letter."""
+the pattern checks only after that letter that a word begins there."""
 
 
 @lru_cache(8192)

@@ -296,7 +296,7 @@ def _written(part: OwedPart, changed: Sequence[str]) -> bool:
 
 
 def _same(path: str, changed: Iterable[str]) -> bool:
-    """Says whether the path is among the changed paths. A plain name may be in any folder."""
+    """Says whether the path is among the changed paths. A name without a folder matches that name in any folder."""
     return any(f"/{name}".endswith(f"/{path.removeprefix('./')}") for name in changed)
 
 

@@ -39,7 +39,7 @@ MAP_SECONDS = 3.0
 
 
 class Diagnosis:
-    """Diagnoses one folder. A checker that took too long is not asked again."""
+    """Runs the project's checkers on one folder. A checker that took too long is not run again."""
 
     def __init__(
         self,

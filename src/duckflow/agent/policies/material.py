@@ -39,7 +39,8 @@ LONGEST_MENTION = 200
 
 
 class BringMaterial(Policy):
-    """Quotes the files and texts that a message refers to in the conversation, in the form of results."""
+    """Quotes the files and texts that a message refers to. The quotations are in the conversation, like results of
+    tools."""
 
     def __init__(
         self,
@@ -282,8 +283,8 @@ class Mention(NamedTuple):
 
 
 def mentions(text: str) -> list[Mention]:
-    """Returns the mentions in the order of the text. Mail addresses and decorators are not mentions; in code there are
-    none."""
+    """Returns the mentions in the order of the text. Mail addresses and decorators are not mentions, and text that is
+    marked as code has none."""
     distinct_mentions = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
     return list(distinct_mentions)[:MOST_MENTIONS]
 

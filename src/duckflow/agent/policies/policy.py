@@ -256,8 +256,8 @@ class Policy:
 
 
 class Policies:
-    """The policies of a turn. `first` returns the policies that this turn needs. Policies for a small model come after
-    these and before the `last` ones, once the model is known."""
+    """The policies of a turn, in this order: those that `first` returns for this turn, those for a small model (once
+    the model is known), and the `last` ones."""
 
     def __init__(
         self,

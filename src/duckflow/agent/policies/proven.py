@@ -116,7 +116,8 @@ class ProveByTrial(Policy):
 
 
 class ReviewByRecord(Policy):
-    """The last policy of a turn: ends the work, or starts one loop of review in which the model gets the record."""
+    """The last policy of a turn: ends the work, or starts one loop of review, in which the model gets the record of
+    what happened."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases

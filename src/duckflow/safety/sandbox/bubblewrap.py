@@ -322,5 +322,6 @@ def _shared_memory(launch: Launch) -> int:
 
 
 def _lies_in(folders: Iterable[Path], path: Path) -> bool:
-    """Says whether the path lies in one of the folders. It compares their texts, because a command waits for this."""
+    """Says whether the path lies in one of the folders. It only compares texts, which is fast, because a command waits
+    for this."""
     return f"{path}/".startswith(tuple(f"{str(folder).rstrip('/')}/" for folder in folders))

@@ -95,7 +95,8 @@ LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 MOST_LOOKED_INTO = 100
 """The largest number of folders in one place of programs that are searched for secrets, since a command waits."""
 VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
-"""Parts of tools such as pyenv and asdf, which are often clones of their repositories. Their shims need the others."""
+"""Folders of version managers such as pyenv and asdf, which are often clones of their repositories. The programs in
+`shims` need the other folders."""
 GIT_PARTS = (
     *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
     *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
@@ -295,7 +296,7 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
 
 def _is_installed(program_folder: Path) -> bool:
     """Says whether programs were installed here with their libraries beside them. In a repository, or where no folder
-    of libraries lies beside `bin`, the files beside it are somebody's work."""
+    of libraries lies beside `bin`, the files beside it are somebody's own."""
     top = program_folder.parent
     is_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
     return is_prefix and any((top / name).is_dir() for name in LIBRARIES)

@@ -207,7 +207,7 @@ class Contents:
         self.look_again()
 
     def look_again(self) -> None:
-        """Empties the cache, because another process wrote, or our own write was taken back."""
+        """Empties the cache, because another process wrote, or a write of this process was rolled back."""
         self._held = None
 
     def _all(self) -> set[str]:

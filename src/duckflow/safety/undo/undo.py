@@ -76,7 +76,7 @@ class UndoOperations:
             return [work.author for work in works if any(not change.undone for change in work.changes)]
 
     def diff(self, session: str, scope: UndoScope) -> PlannedUndo:
-        """Returns a preview of what some work did: of the latest that was not undone, if the scope names none."""
+        """Returns a preview of what the scope's work did; if it names none, of the latest that was not undone."""
         with self.recorder.transaction():
             all_works = self._ledger.works(session)
             if not all_works:
@@ -297,7 +297,7 @@ class Undo:
     ) -> AbstractAsyncContextManager[list[Change]]:
         """Wraps a command; at the end the list that this yields holds the changes, found by comparing the folder before
         and after. `left_running` names a command that goes on in the background after this ends. Changes of files that
-        `text` names as written are certainly the command's; others may be somebody else's."""
+        `text`, the command, names as written are certainly its own; others may be somebody else's."""
         target_paths = self._roots(named_targets(text, self._workspace.root))
         # A command that names git may change its files.
         target_paths += [GIT] if re.search(r"\bgit\b", text) else []
@@ -318,7 +318,7 @@ class Undo:
         return await self._do(lambda undo: undo.authors(self._session))
 
     async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo:
-        """Returns a preview of what some work did: of the latest that was not undone, if the scope names none."""
+        """Returns a preview of what the scope's work did; if it names none, of the latest that was not undone."""
         return await self._do(lambda undo: undo.diff(self._session, scope))
 
     async def versions(self, scope: UndoScope) -> list[FileVersions]:

@@ -33,7 +33,7 @@ class Survey:
     """Folders whose files undo does not know (unreadable, too deep, or more files than are watched), each with its name
     for people."""
     crowded: set[str] = field(default_factory=set[str])
-    """Folders with new files that are more than undo may cover. The files that were known before are covered."""
+    """Folders with more new files than undo may cover. Files that were known before are still covered."""
     repositories: list[str] = field(default_factory=list[str])
     linked: dict[tuple[int, int, int], list[str]] = field(default_factory=dict[tuple[int, int, int], list[str]])
     """The covered files that have several names (hard links). The key is device, inode and number of names; the value

@@ -153,8 +153,7 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 
 def _refuse_blots(change: TextChange) -> None:
-    """The model sees a mark in place of every secret. Raises a ToolError if the change would write such a mark into a
-    file that has the secret itself there."""
+    """Raises a ToolError if the change would replace a secret by the mark that the model sees in its place."""
     text_before = change.before.raw if change.before else ""
     if change.raw.count(BLOT) > text_before.count(BLOT) and mask(text_before).hidden:
         name = shown(change.path)

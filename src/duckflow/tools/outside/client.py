@@ -32,8 +32,8 @@ Show = Callable[[str], None]
 
 
 class Client:
-    """A client of one server. `over_stdio` or `over_http` comes first, then `connect`. A refusal of the server is
-    raised as an RpcError."""
+    """A client of one server. Call `over_stdio` or `over_http` first, then `connect`. A refusal of the server is raised
+    as an RpcError."""
 
     def __init__(
         self, folder: Path, elicit: Elicit, changed: Callable[[str], None], ended: Callable[[str], None]

@@ -137,7 +137,8 @@ class Drafter:
         return (await self._drafted_tasks(plan, step, changes, answers=False))[0]
 
     async def tasks_for(self, plan: Plan, step: Step, words: str) -> tuple[list[Task], str]:
-        """Drafts tasks in view of the user's words to the step. Returns them with the model's answer to the user."""
+        """Drafts tasks that take up what the user has said to the step. Returns them with the model's answer to the
+        user."""
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:

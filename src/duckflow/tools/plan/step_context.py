@@ -282,7 +282,7 @@ def _turns_of(plan: Plan, state: AgentState) -> set[int]:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:
-    """Yields the numbers as ranges. A gap that is shorter than the heading of another piece would be is filled."""
+    """Yields the numbers as ranges. A gap is filled if it is shorter than the heading that another piece would need."""
     begin = end = -1
     for number in sorted(numbers):
         if begin < 0 or number > end + SMALL_GAP:

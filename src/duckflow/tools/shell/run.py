@@ -69,7 +69,7 @@ class ShellArgs(Args):
 
 @dataclass
 class Running:
-    """A command that is running."""
+    """A running command: its process, its output so far, and the means to pause it and to judge its checks."""
 
     args: ShellArgs
     process: Process

@@ -16,7 +16,8 @@ SITE_PARTS = frozenset(("header", "footer"))
 NOT_READ = re.compile(
     r"(?:^|[\s_-])(?:linenos?|gutter|line-?numbers?|blob-num|headerlink|visually-hidden|sr-only)(?:$|[\s_-])"
 )
-"""Classes of line numbers beside code, of marks beside headings, and of texts for screen readers only."""
+"""Matches CSS classes of parts that are left out: line numbers beside code, marks beside headings, and texts for screen
+readers only."""
 LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s*|sourceCode\s+)([A-Za-z][\w+#]*)"
 )
@@ -78,7 +79,7 @@ class _Writer:
         self._base = base
         self._whole_page = whole_page
         self._classes = classes
-        """Classes of the elements around the current one: some pages name the language of code there."""
+        """CSS classes of the elements around the current one: some pages name the language of code there."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
         texts: list[str] = []
