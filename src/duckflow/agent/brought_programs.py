@@ -254,7 +254,7 @@ class HookConsent:
         self._ask = ask
         self._found: Sequence[Hook] = ()
         self._shut_in: set[Phrase] = set()
-        """What the user was already told about hooks of their own that now run in the sandbox."""
+        """The sentences, already shown to the user, that a hook of their own now runs in the sandbox."""
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:

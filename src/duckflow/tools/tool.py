@@ -101,7 +101,7 @@ class Tool(ABC, Generic[A]):
     makes: tuple[str, ...] | None = None
     """Names of the arguments in `paths` whose files exist after the call. None means all of them."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """What `path` must name in a planned task: something that exists, or a file or folder to be made."""
+    """The target that `path` must name in a planned task: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
     """The stages of planning at which the tool is offered to the model; empty means always."""
     led: bool = False
