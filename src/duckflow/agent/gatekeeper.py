@@ -177,15 +177,13 @@ class Gatekeeper:
                 if call.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY, said=description), call.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
-                lasting_effects = await asyncio.to_thread(self._what_lasts, call, deed)
-                if deed.command and deed.command.only_runs_code and self._reversible and not lasting_effects:
+                lasts = await asyncio.to_thread(self._what_lasts, call, deed)
+                if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
                     # The sandbox confines the command and undo takes it back, so its risk is that of an edit.
                     assessment = assessment._replace(level="medium")
                 editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
                 reads = only_reads(deed, command)
-                risky.append(
-                    RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasting_effects, reads)
-                )
+                risky.append(RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasts, reads))
             else:
                 warnings += assessment.runs_later
         for reason in dict.fromkeys(warnings):
