@@ -47,8 +47,8 @@ class Actor:
 
     @property
     def follows_steps(self) -> bool:
-        """Says whether the conversation's phase changes with the actor's work. That of a job does not, since its plan
-        is already approved."""
+        """Says whether the conversation's phase changes with the actor's work. A job does not change it, since its plan
+        is already approved; nor does a command that the user typed."""
         return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:

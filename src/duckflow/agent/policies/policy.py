@@ -137,7 +137,8 @@ class TurnSoFar:
     def _excused(self, run: CheckRun) -> bool:
         """Says whether a failing check does not count against the turn. A check that broke nothing new is excused if
         the answer reports it, or if it failed in the same way before and the request is not about checks. If the turn
-        changed nothing but tests, it is enough that the answer reports the failure or an earlier turn caused it."""
+        changed nothing, or only tests, it is enough that the answer reports the failure or that the check ran in an
+        earlier turn."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
