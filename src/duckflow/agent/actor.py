@@ -1,5 +1,4 @@
-"""Defines the actor, in whose name everything is done: it is either the conversation itself or a job in the
-background."""
+"""Defines the actor, in whose name actions run: the conversation itself, or a job in the background."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -38,15 +37,18 @@ class Actor:
     timeout: PausableTimeout | None = None
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
-    """An event that is cleared while the user's words are being heard. No task is begun until it is set again."""
+    """An event that is cleared until Duckflow knows whether the user's latest words concern this job. No task begins
+    meanwhile."""
     unheard: Callable[[], str] | None = None
-    """Returns what the user has said since, which the model must read before the next action."""
+    """A function that returns what the user has said and no request contains yet. The model must read it before the
+    next action."""
     inner: bool = False
     """True if the actor emits events into an agent's own context. Events that leave that context get the job's id."""
 
     @property
     def follows_steps(self) -> bool:
-        """Says whether the actor follows the conversation's phases. A job does not: its plan is already approved."""
+        """Says whether the conversation's phase changes with the actor's work. A job does not change it, since its plan
+        is already approved; nor does a command that the user typed."""
         return not (self.job_id or self.for_user)
 
     def emit(self, event: Event) -> None:
@@ -59,14 +61,16 @@ class Actor:
             await self.pause.wait_while_paused()
 
     async def wait_until_clear(self) -> None:
-        """Waits before a task until no pause holds and the words of the user have been taken in."""
+        """Waits before a task while the job is paused, and until it is clear whether the user's latest words concern
+        the job."""
         await self.pause.wait_while_paused()
         while self.hearing and not self.hearing.is_set():
             await self.hearing.wait()
             await self.pause.wait_while_paused()
 
     async def is_spoken_to(self) -> bool:
-        """Says whether the user has said something that the model must read first. A list of actions stops then."""
+        """Says whether the user has said something that the model must read first. The remaining actions are then not
+        run."""
         if self.unheard is None:
             return False
         await self.wait_until_clear()
@@ -80,7 +84,8 @@ class Actor:
             return await self.put_question(question)
 
     def call(self) -> CallContext:
-        """Returns the part of the actor that a tool may use: its pause, and how to show output."""
+        """Returns what a tool may use of the actor: a control that can pause the call, and a function that shows its
+        output."""
         return CallContext(self.pause, self._show)
 
     @asynccontextmanager

@@ -74,7 +74,8 @@ class Bodies:
         self._last: Written | None = None
 
     async def ask_for(self, action: Action, tool: AnyTool, actor: Actor) -> str:
-        """Returns the complete text. A text with a mistake that can be seen without running it is sent back once."""
+        """Asks the model for the text that an action still needs: a file's content, or edits. A text with a mistake
+        that can be seen without running it is sent back once."""
         state, path = self._session.state, str(action.args.get("path", ""))
         history, model = await self._thinker.history(state, actor), await self._connection.ready()
         current_text = tool.standing(action.args)
@@ -132,7 +133,8 @@ class Bodies:
         )
 
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
-        """Returns one plain reply of at most `most` tokens. `kind` is `edits` or the name of the file."""
+        """Returns one plain reply of at most `most` tokens; 0 means the usual limit. `kind` is `edits` or the name of
+        the file: in code, a reply that repeats its lines is stopped."""
         room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
         guard = RepetitionGuard if is_code(kind) else NotShown
         return await self._connection.call(Request(prompt, max_tokens=room), guard, "body")

@@ -31,7 +31,7 @@ LONGEST_COMMAND = 120
 
 class BroughtPrograms:
     """Runs the programs that a work folder brings with it (hooks and servers), for one conversation. Their copies are
-    first looked for when a program is to run."""
+    looked for only when a program is to run."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class BroughtPrograms:
     async def agree(
         self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]" = ()
     ) -> tuple[str, ...]:
-        """Records that the user has agreed to these programs in another question. They may run in the sandbox only.
-        Returns the files that are missing in the programs' copy."""
+        """Records that the user, in answer to another question, has agreed to these programs. They get the fewest
+        rights that are possible here. Returns the files that are missing in the programs' copy."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
         return copy.left_out
@@ -70,7 +70,7 @@ class BroughtPrograms:
         vanished: "Sequence[Agreement]",
     ) -> bool:
         """Asks one question about all programs, and says whether the user agreed. The copy is made before the question,
-        so that nothing that changes meanwhile is agreed to."""
+        so that the user agrees to exactly what was copied."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         least_rights = await self._least()
         lines = [*details, *self._differences(programs, vanished), say("brought.from_copy")]
@@ -90,8 +90,8 @@ class BroughtPrograms:
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
-        """Compares the copies of the files that agreed programs name with the files now, and asks the user about those
-        that differ. Returns the differing files if the user does not want a fresh copy."""
+        """Compares the files that agreed programs name with their copies, and asks the user about those that differ.
+        Returns the differing files if the user does not want a fresh copy."""
         from duckflow.safety.brought.launch import changed_files
 
         agreements = self.agreements
@@ -120,7 +120,7 @@ class BroughtPrograms:
 
     def only_place(self, program: "BroughtProgram") -> Path | None:
         """Returns the program's copy if the program has a right beyond the sandbox, because it may then run from its
-        copy only."""
+        copy only; otherwise None."""
         agreements = self.agreements
         agreement = agreements.find(program)
         return agreements.copies.find(agreement.copy) if agreement and agreement.rights else None
@@ -135,8 +135,8 @@ class BroughtPrograms:
         readable: Sequence[Path] = (),
         serves: bool = False,
     ) -> "Launch":
-        """Returns the launch of a program. Raises CannotRunError when its copy or the sandbox is gone. A server with
-        rights beyond the sandbox only reads the folder."""
+        """Returns the launch of a program. Raises CannotRunError when its copy or the sandbox is gone. `serves` marks a
+        server: with rights beyond the sandbox, it may read the folder but not write in it."""
         from duckflow.safety.brought.launch import BroughtLaunch, CannotRunError
 
         agreements = self.agreements
@@ -241,8 +241,8 @@ class TrustedHooks:
 
 
 class HookConsent:
-    """Asks the user to agree to hooks. A hook of the user's own is agreed to by its text. Hooks of the work folder run
-    from a copy, in the sandbox."""
+    """Asks the user to agree to hooks. For a hook of their own, the user agrees to its text. Hooks of the work folder
+    run from a copy, in the sandbox."""
 
     def __init__(
         self, admission: Admission, trusted: TrustedHooks, programs: BroughtPrograms, emit: Emit, ask: Ask
@@ -254,12 +254,12 @@ class HookConsent:
         self._ask = ask
         self._found: Sequence[Hook] = ()
         self._shut_in: set[Phrase] = set()
-        """The sentences about hooks of the user's own in the sandbox that the user has seen."""
+        """The sentences, already shown to the user, that a hook of their own now runs in the sandbox."""
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:
-        """Looks at all current hooks. `first` means that the session begins, so it cannot have written any of them
-        itself."""
+        """Looks at all current hooks. `first` means that the session has just begun, so it cannot have written any of
+        them."""
         self._found = hooks
         await self._ask_about(hooks, changed=not first)
         if first and self._admission.trusted:
@@ -297,10 +297,10 @@ class HookConsent:
 
     async def _ask_about(self, hooks: Sequence["Hook"], changed: bool = False) -> None:
         async with self._asking:
-            new = [hook for hook in hooks if hook.source and not self.is_agreed(hook)]
-            new = [hook for hook in new if not self._trusted.refused(hook.digest())]
+            new_hooks = [hook for hook in hooks if hook.source and not self.is_agreed(hook)]
+            new_hooks = [hook for hook in new_hooks if not self._trusted.refused(hook.digest())]
             own_hooks, brought_hooks = (
-                [hook for hook in new if hook.brought is is_brought] for is_brought in (False, True)
+                [hook for hook in new_hooks if hook.brought is is_brought] for is_brought in (False, True)
             )
             if own_hooks and (
                 (not changed and self._admission.wanted) or await self._agreed_to_own(own_hooks, changed)
@@ -308,7 +308,7 @@ class HookConsent:
                 self._trusted.add(hook.digest() for hook in own_hooks)
             if brought_hooks:
                 await self._ask_about_brought(brought_hooks, changed)
-            if refused_hooks := [hook for hook in new if not self.is_agreed(hook)]:
+            if refused_hooks := [hook for hook in new_hooks if not self.is_agreed(hook)]:
                 self._trusted.refuse(hook.digest() for hook in refused_hooks)
                 self._emit(Noticed(what=say("hook.untrusted", count=len(refused_hooks))))
 
@@ -330,18 +330,18 @@ class HookConsent:
 
     def _vanished(self, hooks: Sequence["Hook"]) -> "list[Agreement]":
         current_programs = {hook.program for hook in hooks if hook.brought}
-        agreed = self.programs.agreements.all()
+        agreements = self.programs.agreements.all()
         return [
             agreement
-            for agreement in agreed
+            for agreement in agreements
             if agreement.program.name.startswith("hook ") and agreement.program not in current_programs
         ]
 
     async def _look_at_files(self, hooks: Sequence["Hook"]) -> None:
         """Asks about hooks whose files have changed since the user agreed to them. The old files run until the user
         wants the new ones."""
-        agreed = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
-        if stale_files := await self.programs.offer_fresh_copy(agreed):
+        shown_by_program = {hook.program: hook.shown for hook in hooks if hook.brought and self.is_agreed(hook)}
+        if stale_files := await self.programs.offer_fresh_copy(shown_by_program):
             self._emit(Noticed(what=say("hook.stale", files=", ".join(map(shown, stale_files)))))
 
     async def _agreed_to_own(self, hooks: Sequence["Hook"], changed: bool) -> bool:

@@ -73,8 +73,9 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
 
 
 def form_of(profile: ModelProfile) -> Form:
-    """Returns the form in which Decisions travel: tool calls if the endpoint has them. A small model is better at JSON
-    with a schema than at calling tools. Each form is imported only when it is needed, to keep the start fast."""
+    """Returns the form in which the model gives its Decisions (replies with actions): tool calls if the endpoint has
+    them. A small model is better at JSON with a schema than at calling tools. Each form is imported only when it is
+    needed, to keep the start fast."""
     if profile.native_tools:
         from duckflow.forms.native import NativeForm
 
@@ -92,7 +93,8 @@ class Connected(NamedTuple):
 
 
 class Model(NamedTuple):
-    """A connected model: its provider, its properties, and the form in which Decisions travel to it and back."""
+    """A connected model: its provider, its properties, and the form in which it gives its Decisions (replies with
+    actions)."""
 
     provider: Provider
     profile: ModelProfile
@@ -105,7 +107,7 @@ Find = Callable[[str], Awaitable[Connected]]
 
 
 class Shown(Protocol):
-    """Picks the part of a streamed reply that may be shown at once."""
+    """Decides how much of a streamed reply may be shown already."""
 
     def feed(self, delta: str) -> str: ...
 
@@ -128,7 +130,7 @@ class ModelConnection:
         max_tokens: int = 0,
         allowance: str = "",
     ) -> None:
-        """`allowance` is the address of the process that grants calls."""
+        """`allowance` is the address of the process that permits calls, where many processes share a limit."""
         self._session = session
         self.allowance = allowance
         self._model: Model | None = None
@@ -236,8 +238,8 @@ class ModelConnection:
         """Returns the reply. Raises a ModelError, or BudgetSpent if the money or the tokens do not suffice for the
         call. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
-        guessed = estimate_request(request)
-        prompt = round(guessed * self._factor)
+        estimated_tokens = estimate_request(request)
+        prompt = round(estimated_tokens * self._factor)
         if self.budget_usd and provider.least_price is None:
             raise BudgetSpent("budget.no_price", model=provider.model, limit=self.budget_usd)
         self.check_budget(prompt, prompt * (provider.least_price or 0.0) / 1_000_000)
@@ -296,14 +298,14 @@ class ModelConnection:
                             permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
                         text, tokens = "".join(pieces), chunk.usage.prompt_tokens
-                        self._factor = tokens / guessed if tokens and guessed else self._factor
+                        self._factor = tokens / estimated_tokens if tokens and estimated_tokens else self._factor
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra, chunk.raw)
         raise ModelError("model.no_end", model=provider.model)
 
 
 class AgentConnection(ModelConnection):
-    """The connection of an agent: to the session's model, or to a model of its own. Its usage is reported in its own
-    context; the limits of the session hold as well."""
+    """The connection of an agent, to the session's model or to a model of its own. Its usage is reported in the agent's
+    own context, and the limits of the session apply too."""
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
         """`max_tokens` limits the tokens that did not come from a cache; 0 means no limit."""

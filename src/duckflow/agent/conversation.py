@@ -42,8 +42,8 @@ from duckflow.whole_text import make_whole
 
 
 class OtherSessions:
-    """Lists the other sessions and switches to one of them. The builder of conversations waits for `over`, and then
-    builds the conversation of the next session."""
+    """Lists the other sessions and switches to one of them. The code that builds conversations waits for `over`, and
+    then builds the next one."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -91,7 +91,7 @@ class OtherSessions:
 
 
 class Moves:
-    """Receives the news that a turn or command has begun or ended, so that listeners can look at the present state."""
+    """Tells its listeners whenever a turn or a command has begun or ended, so that they can look at the state again."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[], None]] = []
@@ -108,11 +108,11 @@ class BackgroundWork(InnerWork, Protocol):
     """The port through which the conversation uses the plan, its jobs and agents. The package `work` implements it."""
 
     def aside(self, text: str) -> tuple[Phrase, ...] | None:
-        """Answers at once a line about running work. Returns None when the text is about something else."""
+        """Answers a line about running work immediately. Returns None when the line is about something else."""
         ...
 
     async def controlled(self) -> None:
-        """Waits until all jobs that the user wanted to pause, resume or cancel have followed."""
+        """Waits until every job that the user wanted to pause, resume or cancel has really done so."""
         ...
 
     async def resume_all(self) -> None:
@@ -132,7 +132,8 @@ LAST_WORDS_SECONDS = 2
 
 
 class ChatLoop:
-    """One conversation on one session."""
+    """Implements the port `Conversation` for one session: takes what the user types, and passes it to turns, commands
+    or jobs."""
 
     def __init__(
         self,

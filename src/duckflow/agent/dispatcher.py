@@ -228,8 +228,8 @@ class Dispatcher:
         return self._not_held_back(later_actions, done, actor)
 
     def _not_held_back(self, actions: Sequence[Action], done: Dispatched, actor: Actor) -> list[Action]:
-        """Returns the actions that may still run: after an error reads, and edits if only reads or edits failed; after
-        a question reads; after a refusal none. The model is told why the rest do not run."""
+        """Returns the actions that may still run. After an error these are reads (edits too, if only reads or edits
+        failed); after a question only reads; after a refusal none. The model is told why the rest do not run."""
         if not done.stop:
             return list(actions)
         going_on = list[Action]()
@@ -266,7 +266,7 @@ class Dispatcher:
     async def _with_body(
         self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
     ) -> Action:
-        """Returns the complete action. A text that came beside the Decision, or that is asked for, is an argument."""
+        """Returns the action with its long text as an argument: the next of `blocks`, or one asked of the model."""
         tool = self._toolbox.find(action.operation)
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
@@ -312,7 +312,7 @@ class Dispatcher:
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
-        """Records a result. `unasked` is its action, unless the user was asked whether its secrets may be seen."""
+        """Records a result. Its secrets are hidden if `unasked` holds the action: nobody was asked about them."""
         if unasked:
             result = await self._filter.hide(result, unasked, actor)
         result = done.with_talk(result)

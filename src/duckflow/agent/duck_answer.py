@@ -35,7 +35,7 @@ from duckflow.state.phase import StateDelta
 
 class Choices:
     """The settings that a user chooses. Each takes effect with the next action. `by_client` means that another program
-    chooses, which cannot choose a higher mode than the one in the settings."""
+    chooses, which cannot choose a mode that allows more than the one in the settings."""
 
     def __init__(
         self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
@@ -55,8 +55,8 @@ class Choices:
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        highest = STRICTEST_FIRST.index(self._highest)
-        return tuple(mode for mode in OFFERED if STRICTEST_FIRST.index(mode) <= highest)
+        highest_index = STRICTEST_FIRST.index(self._highest)
+        return tuple(mode for mode in OFFERED if STRICTEST_FIRST.index(mode) <= highest_index)
 
     def change_mode(self, mode: str) -> None:
         if mode == Mode.CONTAINED and not self._gatekeeper.contained:
@@ -111,7 +111,7 @@ STOCK_LINES = 12
 
 
 class DuckCallAnswers:
-    """Carries out the effect of each choice. The text for the next prompt is in the resolution itself."""
+    """Does what the user's answer to a Duck Call demands. The text for the next prompt is in the resolution itself."""
 
     def __init__(self, session: StateOwner, phases: Phases, second_opinion: Callable[[], None]) -> None:
         self._session = session
@@ -119,7 +119,8 @@ class DuckCallAnswers:
         self._second_opinion = second_opinion
 
     def carry_out(self, call: DuckCall, resolution: Resolution) -> Ending | None:
-        """Returns how the turn ends, if that was chosen; otherwise nothing, and the loop goes on."""
+        """Does what the user has chosen. Returns the ending if the choice ends the turn; otherwise None, and the loop
+        goes on."""
         effect, state = resolution.effect, self._session.state
         if effect is Effect.STOP:
             self._phases.wait_for_user()
@@ -175,9 +176,9 @@ class DuckCallAnswers:
             *(in_words("stock_tried", what=line) for line in call.tried),
             *(in_words("stock_open", question=question) for question in state.five.open_questions),
         ]
-        stock = "\n".join(dict.fromkeys(lines))
-        self._session.emit(Noticed(what=say("duck.stock", text=stock)))
-        self._keep(f"{in_words('stock')}\n{stock}")
+        summary = "\n".join(dict.fromkeys(lines))
+        self._session.emit(Noticed(what=say("duck.stock", text=summary)))
+        self._keep(f"{in_words('stock')}\n{summary}")
 
 
 def _quoted(text: str) -> str:

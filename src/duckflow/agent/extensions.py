@@ -48,7 +48,7 @@ WITHOUT_PAGER = {"PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
 class UserCommands:
-    """Runs commands that the user types. The table of slash commands is made when the first one is looked for."""
+    """Runs commands that the user types. The table of slash commands is made when it is first needed."""
 
     def __init__(
         self,
@@ -165,7 +165,7 @@ class UserCommands:
 
 NAMED = 5
 HIDDEN = (".claude", ".codex")
-"""Parts of the home that are hidden from commands in the sandbox."""
+"""Folders in the home folder that are hidden from commands in the sandbox."""
 
 
 class FoundExtensions(NamedTuple):
@@ -175,7 +175,7 @@ class FoundExtensions(NamedTuple):
     skills: "Sequence[Skill]" = ()
     commands: "Sequence[CustomCommand]" = ()
     kinds: "Sequence[AgentKind]" = ()
-    """Kinds of agents."""
+    """The kinds of agents that the user or the folder defines."""
 
 
 class AllowedTools:
@@ -297,7 +297,8 @@ class Extensions:
 
 
 class GatedShell:
-    """Runs the shell commands of a custom command: through the Gate, journaled, but outside the conversation."""
+    """Runs the shell commands of a custom command. They pass the Gate and are journaled, but are not part of the
+    conversation."""
 
     def __init__(self, dispatcher: Dispatcher, emit: Emit, ask: Ask) -> None:
         self._dispatcher = dispatcher

@@ -30,8 +30,8 @@ class Lines:
             offset = self._whole.find(wanted, self._starts[number + 1])
 
     def scattered(self, wanted: str) -> Iterator[int]:
-        """Yields the texts that contain these letters in this order. The pattern never backtracks, so no text can make
-        it slow."""
+        """Yields the numbers of the texts that contain these letters in this order. The pattern never backtracks, so no
+        text can make it slow."""
         letters = "".join(f"[^\n{re.escape(letter)}]*+{re.escape(letter)}" for letter in wanted)
         for match in re.finditer(rf"\n{letters}", self._whole):
             yield bisect_right(self._starts, match.start()) - 1

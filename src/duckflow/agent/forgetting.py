@@ -65,13 +65,13 @@ class Forgetting:
         """Forgets those messages of this session that another session has already forgotten."""
         state = self._session.state
         numbers = {number for number, message in enumerate(state.messages) if message.message_id in forgotten}
-        if new := numbers.difference(state.context.forgotten):
-            self._session.emit(PastForgotten(numbers=tuple(sorted(new))))
+        if newly_forgotten := numbers.difference(state.context.forgotten):
+            self._session.emit(PastForgotten(numbers=tuple(sorted(newly_forgotten))))
 
     def _held(self, words: str) -> Held:
         state, folded_words = self._session.state, folded(words)
         forgotten_numbers = set(state.context.forgotten)
-        own = tuple(
+        own_numbers = tuple(
             number
             for number, message in enumerate(state.messages)
             if number not in forgotten_numbers and folded_words in folded(message.whole)
@@ -82,7 +82,7 @@ class Forgetting:
             f"{entry.operation or entry.role}: {entry.text}" for entry in archived
         ]
         return Held(
-            own,
+            own_numbers,
             tuple(entry.number for entry in archived),
             len(lessons),
             tuple(shorten(line, LINE) for line in lines[:SHOWN]),

@@ -34,7 +34,7 @@ HARMS_FILES = frozenset(
     for key in ("deletes_tree", "deletes_broad", "deletes_found", "empties", "mirror_deletes", "git_deletes")
     + ("git_deletes_untracked", "git_discards", "git_rewrites", "opens_to_all")
 )
-"""Dangers to the files of a folder. Undo takes back no other danger."""
+"""Dangers that concern only files of a folder, which undo can bring back. It cannot take back what other dangers do."""
 READS = frozenset(("harm.reads_secret", "harm.reads_outside", "harm.reads_elsewhere", "harm.shows_environment"))
 MADE_ANEW = re.compile(
     "|".join(map(re.escape, HEAVY))
@@ -45,7 +45,8 @@ MADE_ANEW = re.compile(
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
-    """Yields the effects that cannot be undone. A command that names a file which git ignores has such an effect."""
+    """Yields the effects of an action that cannot be undone. A command has such an effect if it names a file that git
+    ignores, or if it still runs when the action is over (`goes_on`)."""
     if deed.effect == "network" or (deed.command and deed.command.online):
         yield say("lasting.network")
     if re.search(GIT, command) and not _history_comes_back(deed, command, folder):
@@ -104,10 +105,10 @@ def _ignored_in(command: str, folder: Path) -> str:
 
 
 def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | None) -> bool:
-    """Says whether an action could lose a file that undo does not keep. A command that names nothing but plain files
-    says what it touches, and so does a run of the project's own tools; any other command may touch whatever there is.
-    `unkept` are the files that undo cannot bring back, though git does not ignore them; for an action of the file tools
-    only those that it touches. None means that undo keeps no files at all."""
+    """Says whether an action could lose a file that undo does not keep. A command that names only plain files, or runs
+    the project's own tools, can lose only files that it names; any other command can lose every file. `unkept` are the
+    files that undo could not bring back although git does not ignore them; for a file tool only those that it touches.
+    None means that undo keeps no files at all."""
     from duckflow.safety.commands.handed_over import named_words
 
     if unkept is None:
@@ -128,7 +129,7 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
 
 
 def _glued(word: str) -> Iterator[str]:
-    """Yields the parts of an option that may be a value written directly behind its letters."""
+    """Yields the parts of an option that may be a value written directly after its letters, as in `-ofile`."""
     if word.startswith("-") and not word.startswith("--"):
         yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
 
@@ -147,9 +148,9 @@ def _is_folder(path: Path) -> bool:
 
 
 def _git_changes_more(command: str, folder: Path) -> bool:
-    """Says whether the command may make git change files that it does not name. A file of another commit silently
-    overwrites an ignored file of the same name, and hooks and other programs of the repository may do anything. Of git
-    behind a wrapper, or elsewhere, nothing is known."""
+    """Says whether the command may make git change files that it does not name: a checkout silently overwrites ignored
+    files, and hooks may do anything. The answer is also yes if git is called by another program or in another place,
+    because nothing is known about such a call."""
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
     from duckflow.safety.commands.verdict import TooMuch
@@ -171,7 +172,8 @@ def _git_changes_more(command: str, folder: Path) -> bool:
 
 
 def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], secrets: bool) -> bool:
-    """Says whether the folder holds anything that undo does not keep: ignored files, or files that are too large."""
+    """Says whether the folder holds a file that undo does not keep: an ignored file, or one in `unkept`. Secret files
+    count only with `secrets`."""
     entries_seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
@@ -183,8 +185,8 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], 
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str], secrets: bool = False) -> bool:
-    """Says whether undo could not bring back this file. Losing files that tools can make again does no harm, and secret
-    files count only with `secrets`: mostly they are protected in another way. For a link its target counts."""
+    """Says whether undo could not bring back this file. Files that tools can make again do not count. Secret files
+    count only with `secrets`, because they are mostly protected in another way. A link counts as its target."""
     try:
         path = path.resolve()
         facts = path.lstat()
@@ -247,14 +249,14 @@ def gate_question(
     ]
     # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
     # than their own reasons.
-    repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
+    is_repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
     only_action = risky[0] if len(risky) == 1 else None
     changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(
         action_ids=tuple(risky_action.action.action_id for risky_action in risky),
         operations=tuple(risky_action.action.operation for risky_action in risky),
         intent=tuple(dict.fromkeys(why for risky_action in risky if (why := risky_action.action.why))),
-        rationale=decision.rationale if not (repeated or others) else "",
+        rationale=decision.rationale if not (is_repeated or others) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,
@@ -311,15 +313,15 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
 
 
 def plan_question(plan: Plan | None, mode: Mode) -> Phrase:
-    """Returns the question whether a draft is to be carried out. Where every edit is asked about, it names the answer
-    that allows the edits of the plan's files, too."""
+    """Returns the question whether a draft is to be carried out. In the mode that asks about every edit, it also names
+    the answer that allows the edits of the plan's files."""
     rules = plan_rules(plan) if plan and mode is Mode.ASK else []
     files = ", ".join(rule.pattern.replace("**/", "") for rule in rules)
     return say("plan.ask_edits", files=files) if files else say("plan.ask")
 
 
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
-    """Returns the rule that the user's repeated answers suggest, if this question offers the rule anyway and its risk
-    is medium at most."""
+    """Returns the rule for which a yes to this question is counted: the only rule that the question offers, if the risk
+    is medium at most; otherwise None."""
     rules = rules_offered(risky) if any(choice.key == "always" for choice in question.choices) else []
     return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None

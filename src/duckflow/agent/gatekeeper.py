@@ -278,13 +278,13 @@ class Gatekeeper:
         habit = habit_of(risky, question)
         if habit and (times := dict(self.permissions.usual()).get(habit)):
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
-        with self._phases.gate() if actor.follows_steps else nullcontext(None) as answered:
+        with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
             if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habit, clearance.allowed)
-            if answered:
-                answered(clearance.allowed, clearance.why_not)
+            if report_answer:
+                report_answer(clearance.allowed, clearance.why_not)
         language = self._session.state.language
         talk = _talk(answer, answer.said, language)
         words = "" if clearance.nobody else _talk(answer, answer.said or clearance.reason, language)
@@ -329,9 +329,9 @@ class Gatekeeper:
         return plan.plan_id if plan and plan.under_way and not plan.ended else ""
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """Returns the rules to set up after a yes that is valid for more than one action: those that fit the subject
-        that the user named. If that subject is the plan, these are rules for its files and for the present question,
-        until the plan ends."""
+        """Returns the rules to set up after a yes that holds for more than one action. If the user named a subject,
+        only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
+        question offers if the user meant all of the plan; they end with the plan."""
         state = self._session.state
         part = about_plan(about, state.language) if self._plan_id() else ""
         if not part or state.plan is None:

@@ -39,7 +39,7 @@ MODES = {
 }
 LEAVING_SECONDS = 5.0
 LONGEST_OUTPUT = 10_000
-"""Most characters that a hook may put in place of a shorter result."""
+"""Most characters that a hook may put in place of a result, unless the result itself is longer."""
 
 
 class HookStanding(NamedTuple):
@@ -51,7 +51,7 @@ class HookStanding(NamedTuple):
 
 
 class Hooks:
-    """Tells hooks of events. Where there are none, nothing is loaded and every question is answered at once."""
+    """Tells hooks of events. Where there are no hooks, nothing is loaded and nothing waits."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Hooks:
     async def get_ready(self) -> None:
         """Gets ready when a turn begins and the folder has been asked about: asks about new hooks, and reports once
         that the session has begun."""
-        first, self._looked = not self._looked, True
+        is_first_look, self._looked = not self._looked, True
         if self._found is None or self._with_folder != self._admission.trusted:
             self._with_folder = self._admission.trusted
             self._found = self._find(self._with_folder)
@@ -96,7 +96,7 @@ class Hooks:
                 return
             for problem in self._found.problems:
                 self._session.emit(Noticed(what=problem))
-            await self.consent.look(self._found.hooks, first)
+            await self.consent.look(self._found.hooks, is_first_look)
         if not self._begun:
             self._begun = True
             source = "resume" if self._session.state.turn else "startup"
@@ -120,10 +120,10 @@ class Hooks:
                 task = asyncio.create_task(self._run(hook, fields))
                 self._behind.add(task)
                 task.add_done_callback(self._behind.discard)
-        waiting = [hook for hook in hooks if hook.waits]
-        if waiting:
-            self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting[0].shown, 80))))
-        replies = await asyncio.gather(*(self._run(hook, fields) for hook in waiting))
+        waiting_hooks = [hook for hook in hooks if hook.waits]
+        if waiting_hooks:
+            self._session.emit(Waiting(why=say("wait.hook", command=shorten(waiting_hooks[0].shown, 80))))
+        replies = await asyncio.gather(*(self._run(hook, fields) for hook in waiting_hooks))
         for reply in replies:
             if reply.problem and reply.problem.key != "hook.no_sandbox":  # The consent has told of it, once.
                 self._session.emit(Noticed(what=reply.problem))
@@ -258,18 +258,18 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
         problem=next((reply.problem for reply in replies if reply.decision == "ask" and reply.problem), None)
     )
     for decision in ("deny", "ask", "allow"):
-        if wanting := [reply for reply in replies if reply.decision == decision]:
+        if deciding_replies := [reply for reply in replies if reply.decision == decision]:
             combined_reply = combined_reply._replace(
-                decision=decision, reason="\n".join(filter(None, (reply.reason for reply in wanting)))
+                decision=decision, reason="\n".join(filter(None, (reply.reason for reply in deciding_replies)))
             )
             break
-    stops = [reply for reply in replies if reply.stops]
+    stopping_replies = [reply for reply in replies if reply.stops]
     context = "\n\n".join(reply.context for reply in replies if reply.context)
     updated_input = next((reply.updated for reply in replies if reply.updated is not None), None)
     output = next((reply.output for reply in replies if reply.output is not None), None)
-    reason = "\n".join(reply.reason for reply in stops) if stops else combined_reply.reason
+    reason = "\n".join(reply.reason for reply in stopping_replies) if stopping_replies else combined_reply.reason
     return combined_reply._replace(
-        context=context, updated=updated_input, output=output, stops=bool(stops), reason=reason
+        context=context, updated=updated_input, output=output, stops=bool(stopping_replies), reason=reason
     )
 
 

@@ -179,7 +179,7 @@ class ConversationMemory(AgentHistory):
         return len(hits), quote_hits(hits, RECALL_TOKENS)
 
     def report(self) -> tuple[Phrase, ...]:
-        """Returns lines for the user: what is in the context and why, what was dropped, and the receipts."""
+        """Returns lines for the user: what is in the context and why, what was dropped, and a note of each pruning."""
         state, bubble = self._session.state, self._bubble
         self._follow()
         tokens = round(bubble.tokens * self._tokens.factor)

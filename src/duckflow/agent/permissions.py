@@ -49,7 +49,7 @@ class Permission(FrozenData):
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, description: str = ""
     ) -> bool:
         """Says whether this rule allows everything that the action would do. With `by_name` a rule counts only if it
-        names the very file, not if it covers a kind of file."""
+        names exactly this file, not if it covers a kind of file."""
         impacts = tuple(impacts)
         if self.operation not in (operation, _subject(operation, impacts)) or description != self.said or self.kind:
             return False
@@ -124,7 +124,8 @@ WRAPPER = (
     rf"(?:env(?: {HARMLESS_VARIABLE}=[^\s'\"]*)+|timeout(?: -[^\s'\"]+)* [\d.]+[smhd]?|nice(?: -n ?-?\d+| -\d+)?|nohup"
     r"|time(?: -p)?|stdbuf(?: -[^\s'\"]+)+) "
 )
-"""Matches words that no quotation mark is among: the words after them are then the same for a shell."""
+"""Matches a wrapper such as `timeout 60` or `nice` before a command. It contains no quotation mark, so a shell reads
+the rest of the command in the same way without it."""
 QUOTES = frozenset("'\"")
 RUNS_ANYTHING = frozenset((
     "sh", "bash", "zsh", "dash", "fish", "ksh", "eval", "exec", "source", ".", "env", "xargs", "sudo", "doas", "su",
@@ -136,7 +137,7 @@ ANY_OPTIONS = "git commit"
 """A command whose rule covers it with any option: its options run no program, and its message differs each time."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 TAKES_WORDS = "git"
-"""The only program whose rules cover further words. Of others nobody knows which words run something: `setsid ./a`."""
+"""Only rules for this program also cover words that follow: in calls of others, any word may name a program to run."""
 NAMES_WHAT_RUNS = frozenset(("run", "foreach"))
 """Words of git after which a program follows."""
 SHORTEST_TASK = 2
@@ -150,9 +151,9 @@ def rule_for(
     by_name: bool = False,
     tools: Sequence[ProjectTool] = (),
 ) -> Permission | None:
-    """Returns the rule that `always` would save: for files of the same kind in the same folder (`by_name`: the very
-    file), for one of the project's own tools, or for the same program with the same first word. Returns nothing if no
-    such rule can be told in a line."""
+    """Returns the rule that `always` would save: for files of the same kind in the same folder (with `by_name` only for
+    this file), for one of the project's own tools, or for the same program with the same subcommand. Returns None where
+    no such rule covers the action."""
     if len(tools) == 1:
         return Permission(operation=operation, pattern=tools[0].name, kind=tools[0].kind)
     if command:
@@ -202,8 +203,8 @@ def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, languag
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
-    """Returns the rule for a command: for the program and its subcommand, or for the whole command if an option, a file
-    or a value stands in the subcommand's place. Returns None if the rule would allow any code."""
+    """Returns the rule for a command: for the program and its subcommand, or for the whole command if it has no plain
+    subcommand. Returns None if the rule would allow any code."""
     words = _unwrapped(command).split()
     if not words or not _plain(command) or PurePosixPath(words[0]).name in RUNS_ANYTHING:
         return None
@@ -227,9 +228,8 @@ def _task(command: str) -> str:
 
 
 def _stands_alone(pattern: str) -> bool:
-    """Says whether a rule with this pattern covers only this very command. Patterns of a task of git in plain words,
-    such as `git add`, also cover what follows. A pattern after which a word would name a program or a setting (which
-    may be a program) stands alone, and so does one whose task is to write files."""
+    """Says whether a rule with this pattern covers only exactly this command. A plain task of git, such as `git add`,
+    also covers the words after it, unless such a word could name a program or a setting, or the task writes files."""
     from duckflow.safety.commands.parse import WRITERS
 
     words = pattern.split()
@@ -245,7 +245,7 @@ def _hands_over_code(command: str) -> bool:
 
 
 def _unwrapped(command: str) -> str:
-    """Returns the command without words that only say how long, how nicely or with which variables it runs."""
+    """Returns the command without wrappers such as `timeout 60` or `nice`, which do not change what it does."""
     text = command.strip() if QUOTES & set(command) else re.sub(r"[ \t]+", " ", command.strip())
     while wrapper := re.match(WRAPPER, text):
         text = text[wrapper.end() :]
@@ -278,7 +278,7 @@ MOST_CHANGED = 40
 
 
 def difference(before: str, now: str) -> str:
-    """Returns the lines that were removed and the lines that were added, as people read them."""
+    """Returns the lines that differ between two texts, marked as removed or added; a long list is cut."""
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
@@ -331,7 +331,7 @@ class Permissions:
         self.always: list[Permission] = _load(path)
 
     def learn(self, rule: Permission, allowed: bool) -> None:
-        """Counts an answer about something of medium risk. Only files of a kind that is called safe make a habit."""
+        """Counts an answer, if the rule is about a kind of file that the settings call safe."""
         if PurePosixPath(rule.pattern).suffix.lower() in self._safe:
             self.history.answered(rule, allowed)
 

@@ -120,9 +120,9 @@ class Phases:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
-        """Ends the work when the model says `done`. Returns true if the work is over; false if one loop of review must
-        first look at what happened. `failed` says what speaks against `done`; work that still counts as done is then
-        shown as unverified. `unmade` means that a change failed, which has led from executing back to planning."""
+        """Ends the work when the model says `done`. Returns True if the work is over; False if the model must first
+        review what happened, in one more loop. `failed` names what speaks against `done`: work that ends in spite of it
+        is shown as unverified. `unmade` means that a change failed, so that the phase went back to planning."""
         phase = self._session.state.phase
         has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):
@@ -153,9 +153,9 @@ class Phases:
         check_state, has_run = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
         is_failing = bool(state.evidence) and not state.evidence[-1].ok
         if has_run or state.changed_in_turn or check_state == "failing" or (ran_commands and (owed or is_failing)):
-            last = state.evidence[-1].text if check_state == "none" and state.evidence else ""
-            key = "checks.other" if last else f"checks.{check_state}"
-            self._session.emit(Noticed(what=say(key, runs=last or lines_of(state.check_runs))))
+            last_result = state.evidence[-1].text if check_state == "none" and state.evidence else ""
+            key = "checks.other" if last_result else f"checks.{check_state}"
+            self._session.emit(Noticed(what=say(key, runs=last_result or lines_of(state.check_runs))))
         elif owed and self._doubted != state.turn:
             self._session.emit(Noticed(what=say("checks.nothing")))
 

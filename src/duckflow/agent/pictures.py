@@ -42,10 +42,10 @@ class ConversationPictures:
             raise ToolError(message, "picture.not_one", name=name)
         if len(data) > LARGEST or max(header[1:]) > WIDEST:
             smaller_data = _made_smaller(data)
-            after = read_header(smaller_data)
-            if after is None:
+            smaller_header = read_header(smaller_data)
+            if smaller_header is None:
                 raise _too_large(name, header, len(data))
-            data, header = smaller_data, after
+            data, header = smaller_data, smaller_header
         media, width, height = header
         digest = self._store.keep(data)
         return Picture(digest=digest, name=name, media=media, size=len(data), width=width, height=height)

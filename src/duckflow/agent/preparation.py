@@ -27,7 +27,7 @@ class Prepared(NamedTuple):
 
 
 class Preparation:
-    """Prepares actions with the help of their tools."""
+    """Finds the tools of actions, checks their arguments, and makes their previews."""
 
     def __init__(self, toolbox: Toolbox) -> None:
         self._toolbox = toolbox
@@ -56,8 +56,8 @@ class Preparation:
         return [*others, *deeds]
 
     def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
-        """Returns the actions that do something, as opposed to talking. A plan that is shown to the user counts as a
-        question, not as a deed."""
+        """Returns the actions that do something, as opposed to talking. Showing a plan to the user counts as a
+        question."""
         return [action for action in actions if self.acts(action) and not self.asks(action, language)]
 
     def asks(self, action: Action, language: str) -> bool:
@@ -109,9 +109,9 @@ class Preparation:
             return None
 
     def prepare(self, part: Sequence[Action], lacking: Mapping[str, ToolError]) -> Prepared:
-        """Prepares as many actions from the front as possible. One that cannot be prepared may build on a change before
-        it; so it waits, and only edits of other files go before it. `lacking` says by action why its text is
-        missing."""
+        """Prepares the actions in their order. An action that cannot be prepared now may need a change by an earlier
+        one: it waits, and only edits of other files are still prepared after it. `lacking` says by action why its text
+        is missing."""
         ready_calls: list[Ready] = []
         later_actions: list[Action] = []
         problem: ToolError | None = None
@@ -165,13 +165,13 @@ async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dic
     """Starts the reads that come first at the same time. Their results are still reported in order."""
     await actor.wait_while_paused()
     reads = list(takewhile(lambda call: call.tool.effect == "read", ready))
-    ahead = {
+    read_tasks = {
         call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))
         for call in (reads if len(reads) > 1 else ())
     }
     try:
-        yield ahead
+        yield read_tasks
     finally:
-        for task in ahead.values():
+        for task in read_tasks.values():
             task.cancel()
-        await asyncio.gather(*ahead.values(), return_exceptions=True)
+        await asyncio.gather(*read_tasks.values(), return_exceptions=True)

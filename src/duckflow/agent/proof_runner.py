@@ -47,12 +47,14 @@ class ProofRunner:
         return await RedGreenTrial(questions, command, self.settings).run(await self._find_sandbox(), self._make_launch)
 
     async def old_tests(self, trial: "OldTestTrial", names: set[str], begin: Callable[[], None]) -> set[str] | None:
-        """Returns the tests that pass only because they were changed; None if that cannot be found out."""
+        """Returns the tests that pass only because they were changed; None if that cannot be found out. `begin` is
+        called first."""
         begin()
         return await trial.bent(await self._find_sandbox(), self._make_launch, names)
 
     async def old_check(self, trial: "OldTestTrial", paths: tuple[str, ...], begin: Callable[[], None]) -> bool | None:
-        """Says whether a command succeeds only because its own files were changed; None if that cannot be found out."""
+        """Says whether a command succeeds only because its own files were changed; None if that cannot be found out.
+        `begin` is called first."""
         begin()
         return await trial.bent_check(await self._find_sandbox(), self._make_launch, paths)
 
@@ -105,14 +107,16 @@ class CheckDoubts:
         assert result.check
         folder, settings = Path(self._session.state.folder), self._proof.settings
         texts = partial(texts_of, folder, settings.reach_seconds)
-        old = await asyncio.to_thread(old_tests, changes, lambda: texts() or {}, left_out_by_settings)
-        missing_tests = old.missing(result.check.passed) if result.check.passed and result.check.runs_all else old.gone
+        suspects = await asyncio.to_thread(old_tests, changes, lambda: texts() or {}, left_out_by_settings)
+        missing_tests = (
+            suspects.missing(result.check.passed) if result.check.passed and result.check.runs_all else suspects.gone
+        )
         missing_tests = tuple(name for name in missing_tests if result.check.covers_file(name.partition("::")[0]))
         bent_tests = set[str]()
-        altered_tests = {*old.altered, *dict(old.renamed)}
-        tests_to_try = altered_tests.union(old.touched).difference(missing_tests)
+        altered_tests = {*suspects.altered, *dict(suspects.renamed)}
+        tests_to_try = altered_tests.union(suspects.touched).difference(missing_tests)
         if tests_to_try and settings.enabled:
-            trial = OldTestTrial(changes, command, settings, dict(old.renamed))
+            trial = OldTestTrial(changes, command, settings, dict(suspects.renamed))
             weakened_tests = await self._proof.old_tests(trial, tests_to_try, self._announce)
             bent_tests = altered_tests.difference(missing_tests) if weakened_tests is None else weakened_tests
         scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)

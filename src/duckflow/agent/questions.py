@@ -28,7 +28,7 @@ UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_c
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """The choices that a plain yes or a plain no selects."""
 DEEDS = {"edit": "write", "make": "write"}
-"""Verbs of operations that count as the same deed as another verb."""
+"""Verbs in names of operations that mean the same as another verb."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 LONGEST_ACTION = LONGEST_WORK = 6000
@@ -44,7 +44,7 @@ SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-
 @dataclass(slots=True)
 class OpenQuestion:
     """A question that waits for its answer. `half` is a choice that still needs its words, or words that still need a
-    yes or no. `agreed` says how far the yes that came with these words goes."""
+    yes or no. `agreed` is the part of those words that already says yes, with its scope."""
 
     question: Question
     answer: asyncio.Future[Answer]
@@ -154,7 +154,7 @@ class Questions:
 
 
 def read_words(text: str, question: Question, language: str) -> Answer:
-    """Reads an answer in words. Numbers are words here: only the name of a choice, or a no, stands for one."""
+    """Reads an answer that may be any text. A number is text too: only the name of a choice, or a no, selects one."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
@@ -185,8 +185,9 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
 
 
 def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
-    """Reads an answer at a Gate. A yes that says more is a wish: nothing runs yet, and the model hears it. If its words
-    may say how far the yes goes, the user is asked. A very risky action needs a word for its yes, not just a key."""
+    """Reads an answer at a Gate (the question before risky actions). A yes with a further wish or a condition runs
+    nothing: the model gets it as a wish. If it is not clear how far a yes goes, the user is asked. A very risky action
+    needs a whole word as its yes, not just a key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
@@ -208,16 +209,16 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
 
 
 def _may_be_met(whole: WholeAnswer, language: str) -> bool:
-    """Says whether a yes counts as it stands: the words beside it set no condition, or only ask that something stays
-    unchanged."""
+    """Says whether a yes counts although there are other words beside it: they set no condition, or only ask that
+    something stays unchanged."""
     if whole.agreed is None:
         return False
     return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
 def _wish(text: str, whole: WholeAnswer) -> Answer:
-    """Returns the text as a wish. If the user has named the session as its scope, that counts at once, and nobody is
-    asked about it again."""
+    """Returns the text as a wish, which the model gets before anything runs. If the user has also allowed something for
+    the session, that takes effect already, and is not asked about again."""
     about = whole.agreed.about if whole.agreed and whole.agreed.scope in ("session", "always") else ""
     return Answer(choice="wish", text=text.strip(), about=about, kept_scope=bool(about))
 
@@ -232,13 +233,13 @@ def _files_meant(text: str, whole: WholeAnswer, question: Question, language: st
 
 
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
-    """Returns the user's whole line, if it says more than which choice they took."""
+    """Returns the user's whole line if it says more than their choice; otherwise an empty text."""
     says_more = whole.scope or whole.about or whole.reason or whole.background or asked.talk
     return text.strip() if says_more else ""
 
 
 def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
-    """Returns a yes with its scope. It holds for good only if the user has said a word that means so."""
+    """Returns the answer with the user's scope. A yes holds for good only if the user has said a word that means so."""
     if whole.scope not in ("session", "always"):
         return answer
     scope = "always" if whole.for_good else "session"
@@ -264,10 +265,10 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
         return None
     plain = unicodedata.normalize("NFKC", text).casefold()
     answer_words = _words(plain)
-    telling = _words(without_politeness(plain, language))
+    key_words = _words(without_politeness(plain, language))
     shared = {
         choice.key: max(
-            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if telling <= words),
+            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if key_words <= words),
             default=0,
         )
         for choice in question.choices
@@ -281,7 +282,7 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> set[str]:
-    """Returns the deed that the question is about, if all its operations do the same one; otherwise an empty set."""
+    """Returns the verb for what the operations of the question do; an empty set if they do different things."""
     operations = question.gate.operations if question.gate else ()
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     return verbs if len(verbs) == 1 else set()
@@ -322,8 +323,8 @@ def wants_words(answer: Answer, question: Question) -> bool:
 
 
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
-    """Returns the answer for the key of a choice; None if the choice needs words that are missing, or is not offered.
-    The other keys of the Pacemaker can answer every Duck Call, too."""
+    """Returns the answer for the key of a choice; None if the choice needs words that are missing, or is not offered. A
+    Duck Call (the question when work goes badly) also takes keys that it does not offer."""
     is_offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
     is_offered = is_offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)

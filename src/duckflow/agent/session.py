@@ -67,8 +67,8 @@ def annotate(event: Event, state: AgentState) -> Event:
 def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tuple[str, ...]]:
     message = event.message
     if message.role != "user":
-        mentioned = message.operation.startswith("@")
-        return {"file": message.operation.removeprefix("@") if mentioned else ""}
+        is_mention = message.operation.startswith("@")
+        return {"file": message.operation.removeprefix("@") if is_mention else ""}
     return {
         "constraints": tuple(constraints_in(message.text, state.language)),
         "title": "" if state.title else shorten(message.text, 100),
@@ -76,10 +76,10 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """Returns the sentences that forbid something or narrow it down. A question does neither; a yes only says how far
-    it goes; "don't start yet" is valid only until the next message. A message that is nothing but "don't do that" means
-    the last work. Of a sentence that is longer than a line only the clause that is an order by itself is taken: half of
-    a description would say something else."""
+    """Returns the sentences of a message that forbid something or narrow it down, because they hold from now on.
+    Questions are left out, and so are a yes that only says how far it goes, "don't start yet", and a bare "don't do
+    that", which is about the last work. From a sentence longer than a line, only a clause that is an order by itself is
+    taken."""
     if not may_find("requests.forbids", text, language) or search("requests.points", text.strip(" .。!！\n"), language):
         return []
     masked_text = re.sub(CODE, lambda code: "x" * len(code[0]), text)
@@ -88,8 +88,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
     for match in re.finditer(SENTENCE, masked_text):
         sentence = re.sub(joint_pattern, "", text[match.start() : match.end()].strip(" 、,\n"))
         forbids = search("requests.forbids", re.sub(joint_pattern, "", match[0].strip(" 、,")), language)
-        if waits := search("requests.waits", sentence.rstrip(".。!！"), language):
-            forbids = search("requests.forbids", sentence[: waits.start()], language)
+        if wait_match := search("requests.waits", sentence.rstrip(".。!！"), language):
+            forbids = search("requests.forbids", sentence[: wait_match.start()], language)
         if forbids and not sentence.endswith(("?", "？")):
             order = sentence if len(sentence) <= LINE else _order(sentence, language)
             orders += [order.rstrip(".。!！")] if order else []
@@ -97,8 +97,8 @@ def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
 
 
 def _order(sentence: str, language: str) -> str:
-    joint = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
-    clauses = (re.sub(joint, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
+    joint_pattern = rf"(?i)^{joined('requests.clause_joint', sentence, language)}\s+"
+    clauses = (re.sub(joint_pattern, "", clause.strip()) for clause in re.split(r"[,;、，；]", sentence))
     return next((clause for clause in clauses if len(clause) <= LINE and _is_order(clause, language)), "")
 
 
@@ -135,7 +135,8 @@ def _ends_request(message: Message, language: str) -> bool:
 
 
 def _question_in(result: ActionResult, state: AgentState) -> str:
-    """Returns the question to the user with which the text ends, or which it asks before the model acts."""
+    """Returns the question that a text of the model asks the user at its end; if the same reply also acts, a question
+    anywhere in the text counts. Empty if there is none."""
     text, language = (result.said or "").rstrip(), state.language
     if result.operation == EXIT or not text:
         return ""
@@ -235,8 +236,8 @@ class Session(StateOwner):
         self._bus.publish(event)
 
     def _recorded(self, event: Event) -> tuple[Event, int]:
-        """Returns the event as the journal holds it, and its number. Bytes of a file's name that are no text become
-        marks there."""
+        """Returns the event as it was written to the journal, and its number. Bytes in names of files that are no valid
+        text are replaced by marks."""
         try:
             return event, self._journal.append(event)
         except PydanticSerializationError:
@@ -282,7 +283,7 @@ def begin(path: Path, session_id: str, folder: Path, language: str) -> Session:
 
 
 def reopen(path: Path) -> Opened:
-    """Resumes a session from its last snapshot. Of a damaged journal, the part before the damage is used."""
+    """Resumes a session from its last snapshot. If the journal is damaged, the part before the damage is used."""
     try:
         return Opened(_resumed(path))
     except JournalDamaged:

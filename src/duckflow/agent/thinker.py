@@ -227,8 +227,8 @@ TALK_ARGUMENTS = ("text", "question")
 def accept(
     reading: ParsedReply, session: StateOwner, phases: Phases, already_said: Collection[str] = ()
 ) -> ParsedReply:
-    """Applies a Decision to the state, and returns it without what is refused, of which the model is told. An answer
-    that was already given in this turn, word for word, is not given again."""
+    """Applies a Decision to the state, and returns it without the parts that are refused; the model is told of these.
+    An answer that was already given in this turn, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)
     checked_delta = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
@@ -273,8 +273,8 @@ def _polite_action(action: Action) -> Action:
 def _real(choices: list[Any]) -> list[Any]:
     """Returns the choices that differ from each other; an empty list if only one is left."""
     first_of_text = {str(choice).strip().casefold(): choice for choice in reversed(choices)}
-    distinct = [choice for choice in choices if first_of_text[str(choice).strip().casefold()] is choice]
-    return distinct if len(distinct) > 1 else []
+    distinct_choices = [choice for choice in choices if first_of_text[str(choice).strip().casefold()] is choice]
+    return distinct_choices if len(distinct_choices) > 1 else []
 
 
 class CheckedDelta(NamedTuple):
@@ -289,7 +289,7 @@ def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
     """Checks the model's change of the five items (goal, constraints and the rest of `state.five`). Goal and
     constraints may change only right after the user has spoken. While an approved plan is carried out, its goal
     stays."""
-    accepted, notes, refused_goal = delta, list[str](), ""
+    accepted_delta, notes, refused_goal = delta, list[str](), ""
     five, plan = state.five, state.plan
     if delta.goal is not None and delta.goal != five.goal:
         if plan is not None and plan.under_way:
@@ -299,12 +299,12 @@ def _checked(delta: StateDelta, state: AgentState) -> CheckedDelta:
             refused_goal = delta.goal
             notes.append(note(state.language, "goal_stays", goal=five.goal))
     if refused_goal:
-        accepted = accepted.model_copy(update={"goal": None})
+        accepted_delta = accepted_delta.model_copy(update={"goal": None})
     lost_constraints = [constraint for constraint in five.constraints if constraint not in (delta.constraints or ())]
     if delta.constraints is not None and lost_constraints and not state.heard:
-        accepted = accepted.model_copy(update={"constraints": None})
+        accepted_delta = accepted_delta.model_copy(update={"constraints": None})
         notes.append(note(state.language, "constraints_stay", constraints="; ".join(lost_constraints)))
     if delta.plan_brief is not None and plan is not None and plan.under_way:
         # While a plan is carried out, its short form is computed from the plan.
-        accepted = accepted.model_copy(update={"plan_brief": None})
-    return CheckedDelta(accepted, refused_goal, "\n".join(notes))
+        accepted_delta = accepted_delta.model_copy(update={"plan_brief": None})
+    return CheckedDelta(accepted_delta, refused_goal, "\n".join(notes))

@@ -73,11 +73,11 @@ class Turn:
         wish: str | None = None,
         waited: bool = False,
     ) -> Outcome:
-        """Runs a turn. Every way out emits TurnEnded, so the conversation can always go on. If the user has done
-        something instead of saying it, there is no text, and `begin` carries out what they did; it returns the first
+        """Runs a turn. However it ends, TurnEnded is emitted, so the conversation can always go on. If the user has
+        done something instead of writing, `text` is empty and `begin` carries out what they did; it returns the first
         note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
-        since. `wish` is the part of the text that the user wrote, if that is not all. `waited` means that it was typed
-        during another turn."""
+        since the last time. `wish` is the part of the text that the user wrote; None means all of it. `waited` means
+        that the text was typed during another turn."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
@@ -267,8 +267,8 @@ class Turn:
                 if not offers or not self._phases.close(turn.checks().failed):
                     self._phases.wait_for_user()
                 has_draft = dispatched.ran(PROPOSE_PLAN) or dispatched.ran(REVISE_PLAN)
-                held = say("turn.held", count=dispatched.held) if dispatched.held else None
-                why = self._plan_question() if has_draft else held
+                held_phrase = say("turn.held", count=dispatched.held) if dispatched.held else None
+                why = self._plan_question() if has_draft else held_phrase
                 return Ending("pending_user", why, waits=not has_draft and _waits_for_answer(turn))
             case "" | "user_spoke":
                 return None
@@ -290,8 +290,8 @@ def _offers_more(turn: TurnSoFar) -> bool:
 
 
 def _waits_for_answer(turn: TurnSoFar) -> bool:
-    """Says whether the work cannot go on without an answer: a call or the Decision asks, steps wait for it, or a
-    question was put and nothing was done beside it. Plain talk waits for nothing."""
+    """Says whether the work cannot go on without an answer: the Decision waits for the user, actions wait behind a
+    question, or the turn has done nothing but ask. Plain talk waits for nothing."""
     decision, dispatched = turn.last.decision, turn.last.done
     has_asked = dispatched.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)
@@ -308,10 +308,10 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     """Returns the ending that the Decision itself asks for; None if the turn goes on."""
     decision, dispatched = turn.last.decision, turn.last.done
     previous = turn.loops[-2] if len(turn.loops) > 1 else None
-    answered = (
+    answered_before = (
         previous and previous.decision.next_step == "done" and previous.done.ran(RESPOND) and not decision.actions
     )
-    is_silent = not (dispatched.ran(RESPOND) or answered or decision.rationale in turn.said())
+    is_silent = not (dispatched.ran(RESPOND) or answered_before or decision.rationale in turn.said())
     match decision.next_step:
         case _ if dispatched.stop:
             return None

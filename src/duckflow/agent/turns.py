@@ -53,8 +53,8 @@ class Turns:
 
     @property
     def waiting(self) -> tuple[Unheard, ...]:
-        first = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
-        return (*first, *(Unheard(message.text, message.later) for message in self._waiting))
+        unadmitted = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
+        return (*unadmitted, *(Unheard(message.text, message.later) for message in self._waiting))
 
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
@@ -72,7 +72,7 @@ class Turns:
         return outcome
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
-        """Begins a turn with something that the user has done, instead of with a message."""
+        """Begins a turn with something that the user has done, such as approving a plan, instead of with a message."""
         outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._deeds.append((deed, outcome))
         if not self.runs:
@@ -81,7 +81,7 @@ class Turns:
         return outcome
 
     def interrupt(self) -> str:
-        """Stops the running turn at once. Returns the texts that were waiting."""
+        """Stops the running turn immediately. Returns the texts that were waiting."""
         unheard_text = "\n".join(message.text for message in self.waiting)
         waiting, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []

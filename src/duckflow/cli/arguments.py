@@ -17,7 +17,7 @@ STEPS = ("PLANNING", "EXECUTION", "REVIEW", "AWAITING_APPROVAL")
 PATTERNS = ("base_main", "base_main_specialized")
 NEAR = 0.75
 LARGEST = 2.0**53
-"""The largest number that an option takes: neither infinity nor a figure that no column of a database holds."""
+"""The largest number that an option takes, so that it is never infinite and fits into a column of a database."""
 
 
 def parse(argv: list[str], words: Words) -> tuple[str, Options]:

@@ -99,7 +99,8 @@ def bash_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -
 
 
 def _bash_case(name: str, flags: Sequence[Flag], commands: str) -> str:
-    """Writes the case for one subcommand: it offers values for the previous option, else options and arguments."""
+    """Writes the part of the bash script for one subcommand: it offers values for the option before the cursor,
+    otherwise options and arguments."""
     lines = [f'        {name})\n            case "$previous" in\n']
     valued_flags = [flag for flag in flags if flag.names and flag.takes]
     lines += [f"                {'|'.join(flag.names)}) {_bash_values(flag)} ;;\n" for flag in valued_flags]

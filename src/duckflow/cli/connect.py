@@ -58,8 +58,8 @@ async def _with_fallback(setup: Setup, session: Session, connected: Connected) -
 
 
 async def find_named_model(setup: Setup, session: Session, name: str) -> Connected:
-    """Finds the model that the user asks for in the chat. A model that its endpoint does not know is refused at
-    once."""
+    """Finds the model that the user asks for in the chat. A model that its endpoint does not know is refused
+    immediately."""
     from duckflow.cli.first_run import require_weights
     from duckflow.llm.discover import Discovery, check_listed
 

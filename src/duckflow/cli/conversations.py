@@ -24,7 +24,7 @@ LISTED = 20
 
 
 Here = Callable[[], Setup]
-"""Makes the setup of a conversation in the current folder."""
+"""A function that makes the setup of a conversation in the current folder."""
 
 
 class ChosenSession(NamedTuple):
@@ -35,7 +35,7 @@ class ChosenSession(NamedTuple):
     opening: tuple[str, ...] = ()
     damage: str = ""
     resume_jobs: bool = False
-    """True if jobs that another process has handed over continue at once."""
+    """True if jobs that another process has handed over continue immediately."""
 
 
 class NothingChosen(Exception):

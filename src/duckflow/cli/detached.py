@@ -107,7 +107,8 @@ def _sockets(paths: Paths) -> list[Path]:
 
 
 def _wanted(session: str, paths: Paths) -> Path:
-    """Returns the socket of the latest session whose id begins like this; of several, one without a terminal first."""
+    """Returns the socket of the latest session whose id begins with `session`. If there are several, a session without
+    a terminal is preferred."""
     fitting_sockets = [path for path in _sockets(paths) if path.stem.startswith(session)]
     if not fitting_sockets:
         raise UsageError("jobs.not_found", session=session) if session else UsageError("jobs.no_session")

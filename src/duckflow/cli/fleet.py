@@ -148,8 +148,8 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
-    """Shows which of the user's variables go to which commands, and asks once whether they may: the file of tasks may
-    lie in a repository."""
+    """Shows which of the user's variables go to which commands, and asks once whether they may. The user may not know
+    them, since the file of tasks may come from a repository."""
     secret_tasks = [task for task in listed.tasks if task.secrets]
     keys = provider_keys(paths, Path.cwd()) if secret_tasks else frozenset[str]()
     if forbidden_names := sorted({name for task in secret_tasks for name in task.secrets} & keys):
@@ -234,8 +234,8 @@ def _tell_names(listed: ListedTasks, states: Sequence[TaskState], words: Words) 
 
 
 async def work_and_watch(engine: "Engine", fleet: str, options: Options, words: Words) -> bool:
-    """Works until the fleet has ended, and shows its progress. Returns False after a signal or a lost lease; the fleet
-    then stays as it is."""
+    """Works until the fleet has ended, and shows its progress. Returns False after a signal, or when other workers have
+    taken this one for dead; the fleet then stays as it is."""
 
     async def answer_here() -> None:
         await asyncio.to_thread(go_through, engine, fleet, words)

@@ -71,16 +71,16 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
 async def _deliver_one(
     engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
 ) -> Delivered:
-    way = options.deliver or state.task.deliver
+    delivery_way = options.deliver or state.task.deliver
     name = state.task.name
-    if way == "merge" and state.state != "merged":
+    if delivery_way == "merge" and state.state != "merged":
         result = await merge(report, workshop)
         if result.outcome not in ("merged", "already"):
             return Delivered(why=result.why)
         engine.merged(state.fleet, name, result.commit)
     # Attempts were searched for secrets when they were made. This searches everything that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
-    delivery = await deliver(report, way, os.environ.get(CREATOR, ""), workshop.words, secrets)
+    delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets)
     if delivery.where:
         engine.delivered(state.fleet, name, delivery.where)
     return delivery
@@ -124,7 +124,7 @@ def _picked(engine: "Engine", state: TaskState) -> AttemptReport | None:
 
 
 Work = Callable[[], Awaitable[bool]]
-"""A function that lets workers work on the fleet. Its result says whether the fleet has come to its end."""
+"""A function that lets workers work on the fleet. It returns True if the fleet has come to its end."""
 
 
 class FleetMerge:

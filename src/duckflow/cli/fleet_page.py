@@ -33,8 +33,9 @@ PROGRAM = (sys.executable, "-P", "-m", "duckflow", "fleet")
 
 
 class PageFleet:
-    """Opens the engine when a fleet is first seen. Long work is done by `duckflow fleet` in a process that outlives the
-    page's server. The output of a merge is shown with its task, or with the whole fleet."""
+    """The fleets of this machine, for the page. The engine is opened when there is a fleet. Long work is done by
+    `duckflow fleet` in a process that outlives the page's server. The output of a merge is shown with its task, or with
+    the whole fleet."""
 
     def __init__(self, has_fleet: Callable[[], bool], make: "Callable[[], Engine]", words: Words) -> None:
         self._has_fleet = has_fleet

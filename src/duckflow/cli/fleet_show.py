@@ -1,4 +1,5 @@
-"""The parts of `duckflow fleet` that show and answer: fleets, workers, a task and its log, open questions, reports."""
+"""The parts of `duckflow fleet` that show or answer something: fleets, workers, a task and its log, open questions,
+reports."""
 
 import json
 import sys
@@ -122,7 +123,8 @@ def require_few(options: Options, most: int) -> None:
 
 
 def wanted_task(engine: "Engine", wanted: Sequence[str]) -> tuple[str, str]:
-    """Returns the fleet (the latest where none is named) and the task; an empty task means all tasks."""
+    """Returns the fleet and the task that the words name. Without a fleet it is the latest one; an empty task means all
+    tasks."""
     fleets = [fleet.fleet for fleet in engine.fleets()]
     if not fleets:
         raise UsageError("fleet.none")

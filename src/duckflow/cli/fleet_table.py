@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LOOK_SECONDS = 0.5
 WIDEST_NAME = 64
 FIRST = ("running", "queued", "failed", "budget", "cancelled", "done")
-"""The order of attempts by their state, for a table that has no room for all of them."""
+"""The order in which a table that has no room for all attempts shows them, by their state."""
 REPORTED = ("task", "repository", "state", "attempts", "cost_usd", "tokens", "seconds", "proof", "result")
 UNKNOWN = "–"
 """Stands for a cost or a time that is not known."""

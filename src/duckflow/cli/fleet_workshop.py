@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 DATABASE = "DUCKFLOW_FLEET_DATABASE"
 HOOK = "DUCKFLOW_FLEET_HOOK"
-"""Name of the variable with the user's command for events. Files of tasks cannot set it: they may be of a
-repository."""
+"""Name of the variable with the user's command for events. A file of tasks cannot set it, because that file may come
+from a repository."""
 FILE = "fleet.db"
 PART = "sqlalchemy"
 
@@ -101,7 +101,7 @@ def open_engine(options: Options, words: Words, paths: Paths) -> "Engine":
 PROGRAM = (sys.executable, "-P", "-m", "duckflow")
 """The command that starts the installed Duckflow, not a package of that name in the current folder."""
 PROGRAM_INSIDE = "duckflow"
-"""The name of Duckflow inside an image."""
+"""The command that starts Duckflow inside the image of a container."""
 KEPT = 4000
 """The number of characters of a command's output that are kept."""
 TOO_LONG = 124
@@ -135,8 +135,8 @@ def secrets_of(paths: Paths, task: FleetTask) -> dict[str, str]:
 
 
 def require_harmless(paths: Paths, repository: Path) -> None:
-    """Refuses a repository that could do harm, unless the user trusts it. Git runs the programs that filters and
-    drivers name, outside the sandbox; and a `.git` that leads elsewhere shows the data of others."""
+    """Refuses a repository that could do harm, unless the user trusts it: git would run the programs that its filters
+    and drivers name, outside the sandbox; or its `.git` leads elsewhere and would show the data of others."""
     git_repository = find_repository(repository)
     if git_repository is None or FolderTrust(repository, Path.home(), paths.trusted).trusted:
         return

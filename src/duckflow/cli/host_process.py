@@ -12,8 +12,8 @@ from duckflow.remote.protocol import SUFFIX
 
 TRIES, TRY_SECONDS = 300, 0.1
 What = Literal["jobs", "again", "new", "led"]
-"""The task of the process: `jobs` continues a session's jobs; `again` holds an old session; `new` holds a new session
-with this name; `led` holds a session only until stdin is closed."""
+"""The task of the process: `jobs` continues a session's jobs; `again` opens an old session; `new` opens a new session
+with this name; `led` keeps a session open only until stdin is closed."""
 
 
 def host_flags(setup: Setup, mode: str) -> list[str]:

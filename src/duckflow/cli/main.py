@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """Ends the process at once, without freeing all loaded modules one by one. This function is registered first, so it
-    runs last: by now all threads have ended, and all other exit handlers have run."""
+    """Ends the process immediately, without freeing all loaded modules one by one. This function is registered first,
+    so it runs last: by now all threads have ended, and all other exit handlers have run."""
     if codes and flush_streams():
         os._exit(codes[0])
 

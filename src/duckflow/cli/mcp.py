@@ -117,8 +117,8 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
     servers = make_servers(settings.mcp, Path.cwd(), paths, _nobody, lambda phrase: None)
     try:
         servers.start(entries)
-        waits = [server.tried.wait() for server in servers.servers.values()]
-        await asyncio.gather(*waits)
+        first_answers = [server.tried.wait() for server in servers.servers.values()]
+        await asyncio.gather(*first_answers)
         for server in servers.servers.values():
             is_ready = server.state == "ready"
             key = "mcp.works" if is_ready else "mcp.login_needed" if server.state == "login" else "mcp.broken"

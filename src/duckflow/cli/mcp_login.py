@@ -56,7 +56,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
 
 
 async def _challenge(name: str, url: str) -> str:
-    """Returns the server's challenge to somebody who is not logged in, or an empty text where it needs no login."""
+    """Returns the header by which the server asks for a login, or an empty text where it needs no login."""
     client = Client(Path.cwd(), _no_answer, lambda kind: None, lambda why: None)
     client.over_http(url, _no_headers)
     try:

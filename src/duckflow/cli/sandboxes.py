@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 RECURSIVE = r"(?s)\b(?:rg|ag|ack)\b|\b(?:grep|diff)\b.*\s-(?:\w*[rRd]|-(?:dereference-)?recursive|-directories)"
-"""A pattern for commands that count as only reading, but read whole folders, and so may come across a secret file."""
+"""A pattern for commands that only read, but read whole folders, and so may come across a secret file."""
 
 
 class Sandboxes:

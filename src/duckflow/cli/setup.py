@@ -31,7 +31,7 @@ class Setup(NamedTuple):
     by_client: bool = False
     """True if questions go to another program, which may say yes to everything."""
     alone: bool = False
-    """True if nobody can answer a question; the model is told so."""
+    """True if nobody can answer a question. The model then knows this."""
     home: Path | None = None
     """The folder with the user's own extensions; None means the home folder."""
     model_origin: str = "model.chosen.flag"

@@ -1,4 +1,4 @@
-"""`duckflow`: shows the input line at once, and loads everything else behind it."""
+"""`duckflow`: shows the input line immediately, and loads everything else while the user types."""
 
 import asyncio
 import sys

@@ -139,4 +139,4 @@ GROUPS: dict[str, Callable[[ToolParts], list[AnyTool]]] = {
     "web": _web,
     "undo": _undo,
 }
-"""The groups of tools, in the order in which the model is told of them."""
+"""The functions that make each group of tools. The model gets the groups in this order."""

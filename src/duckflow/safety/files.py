@@ -90,22 +90,22 @@ RENAME_NOREPLACE = 1
 def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None:
     """Puts `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet). The name
     must not be a link. An old file's mode and owner stay."""
-    old = _facts(folder, name)
-    if old:
-        refuse_special(old, name)
-        if stat.S_ISLNK(old.st_mode):
+    old_facts = _facts(folder, name)
+    if old_facts:
+        refuse_special(old_facts, name)
+        if stat.S_ISLNK(old_facts.st_mode):
             raise changed(name)
         # Renaming over it would work, but a file marked read-only is meant to stay.
         if not os.access(name, os.W_OK, dir_fd=folder):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
     temporary = f".duckflow-{os.urandom(6).hex()}.tmp"
-    handle = os.open(temporary, NEW, 0o600 if old else 0o666, dir_fd=folder)
+    handle = os.open(temporary, NEW, 0o600 if old_facts else 0o666, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            if old:
-                _keep_owner_and_mode(file.fileno(), old)
+            if old_facts:
+                _keep_owner_and_mode(file.fileno(), old_facts)
             os.fsync(file.fileno())
         _put_in_place(folder, temporary, name, expect)
     except BaseException:

@@ -74,15 +74,16 @@ class Git:
         """Files that existed before the work began. They are neither added nor cleaned away."""
 
     async def __call__(self, *words: str, values: Sequence[str] = (), given: str = "") -> str:
-        """Runs git and returns its output, without the newline at the end. It raises GitFailed when git fails."""
+        """Runs git, with `given` as its input, and returns its output without the newline at the end. Raises GitFailed
+        when git fails."""
         result = await self.ends(*words, values=values, given=given)
         if result.code:
             raise GitFailed(f"git {words[0]}", (result.errors or result.output).strip()[-LONGEST_REASON:])
         return result.output.removesuffix("\n")
 
     async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
-        """Runs git and returns its result, even when git ends with an error. `values` are names and commits that others
-        may have chosen, so they are passed such that git takes none as an option."""
+        """Runs git, with `given` as its input, and returns its result even when git ends with an error. `values` are
+        names and commits that others may have chosen, so they are passed such that git takes none as an option."""
         program = find_program("git", self.folder)
         if program is None:
             raise UsageError("fleet.no_git")

@@ -17,8 +17,8 @@ EVERYWHERE = ("/etc/gitconfig",)
 
 
 def git_runs(path: str, folder: Path) -> bool:
-    """Says whether settings of git name this file of the work folder, or a folder that it lies in: as a program, as the
-    place of hooks, or as more settings."""
+    """Says whether git's settings name this file of the work folder, or a folder that it lies in: as a program, as a
+    folder of hooks, or as a further file of settings."""
     repository = find_repository(folder)
     if repository is None:
         return False
@@ -64,8 +64,8 @@ def stamp_of(file: Path) -> tuple[int, ...]:
 
 @lru_cache(64)
 def _named_in(file: str, stamp: tuple[int, ...], top: Path, depth: int) -> frozenset[str]:
-    """Returns the paths that a file of settings names. `stamp` changes with the file. A folder of hooks is listed a
-    second time with `/` at the end: if it is the top of the repository, only files directly in it are hooks."""
+    """Returns the paths that a file of git's settings names. `stamp`, a key of the cache, changes with the file. A
+    folder of hooks is listed a second time with `/` at its end, which stands for the files directly in it."""
     if not stamp or depth > MOST_NESTED:
         return frozenset()
     try:

@@ -18,7 +18,7 @@ MIB = 1024 * 1024
 LARGEST_INDEX, LARGEST_REFS, LARGEST_CONFIG = 512 * MIB, 64 * MIB, MIB
 LONGEST_PATH, LONGEST_NAME, LONGEST_SECTION = 4000, 255, 1000
 MOST_STAGES, LONGEST_NUMBER = 3, 10
-"""The most entries of one path in an index, and the most bytes of a number there."""
+"""Limits for reading git's index: how many entries one path may have, and how many bytes one number may take."""
 MOST_LINES, MOST_REFS, SHORT_ID = 50_000, 20_000, 7
 GITLINK = 0o160000
 """The mode of an entry of git's index that is another repository."""
@@ -217,8 +217,8 @@ def _below(work: Path, repository: Repository) -> str:
 
 
 def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the name of every change between the two states. For a repository that undo covers, only lost
-    packs are reported."""
+    """Yields the kind and the name of every change between the two states of the repositories. For a repository in
+    `covered`, which undo restores, only lost packs are reported."""
     for folder in sorted(before.keys() | after.keys()):
         if folder not in before:
             yield "git_made", folder or "."

@@ -25,8 +25,9 @@ HARMLESS_HIDDEN = (
     + (".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".vite", ".angular", ".docusaurus", ".expo", ".dart_tool")
     + (".build", ".stack-work", ".pnpm-store", ".lake", ".gradle", ".terraform")
 )
-"""Hidden names by which nothing runs. Any other hidden file or folder counts, since nobody can list all of them:
-settings of shells, editors, checkers, assistants, version control and CI, which start programs."""
+"""Hidden names that are harmless: they make no program run. Every other hidden file or folder counts as one that may
+run later, since nobody can list all settings of shells, editors, checkers, assistants, version control and CI that
+start programs."""
 FILES = (
     # git's hooks, and tools that act when a folder is entered
     ("lefthook*", "lint-staged.config.*", "commitlint.config.*", "captainhook.json", "grumphp.y*ml", "prek.toml")
@@ -52,11 +53,11 @@ FILES = (
     + ("pnpm-workspace.y*ml", "bunfig.toml", "ansible.cfg", "gradle-wrapper.properties", "rust-toolchain*")
 )
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
-"""Folders with programs under names that people type. Installers write there all the time, so only a change by a file
-tool counts."""
+"""Folders of programs that people start by typing their names. Installers write there all the time, so only a change by
+a file tool counts."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
-"""Files that define what habitual words such as `make` run. Only a new file counts; a change of an existing one is like
-any other change."""
+"""Files that define what a familiar command such as `make` runs. Only a new one counts as a file that may run later; a
+change of an existing one is like any other change."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
 """Names that make a folder with a `HEAD` a git folder, or say what git runs in it."""
 
@@ -138,20 +139,20 @@ class JudgedCommand(NamedTuple):
     reasons: tuple[Phrase, ...] = ()
     sandboxed: bool = True
     network: bool = False
-    """The command asks for the network, which it would not have otherwise."""
+    """True if the command asks for the network, which it would not have otherwise."""
     online: bool = False
-    """The command has the network, because it asked for it or because the settings allow it."""
+    """True if the command has the network, because it asked for it or because the settings allow it."""
     spares_packs: bool = False
-    """The sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
+    """True if the sandbox keeps the command from git's packs, the one part of a repository that undo does not copy."""
     secrets: bool = False
-    """The command asks to read the project's secret files, which it could not see otherwise. Their content is hidden in
-    its output."""
+    """True if the command asks to read the project's secret files, which it could not see otherwise. Their content is
+    hidden in its output."""
     shut_in: bool = False
-    """The command stays in the sandbox to its end, and asks for neither network nor secrets."""
+    """True if the command stays in the sandbox to its end, and asks for neither network nor secrets."""
     tools: tuple[ProjectTool, ...] = ()
     """The project's own tools that the command runs in the sandbox, if apart from them it only reads."""
     leaves: bool = False
-    """The command names something outside the work folder."""
+    """True if the command names something outside the work folder."""
 
     @property
     def only_runs_code(self) -> bool:
@@ -183,11 +184,11 @@ class Assessment(NamedTuple):
     reasons: tuple[Phrase, ...] = ()
     always_ask: bool = False
     runs: bool = False
-    """The action is a command that does more than read."""
+    """True if the action is a command that does more than read."""
     comes_back: bool = False
-    """Sandbox and undo together can take back all effects of the action."""
+    """True if sandbox and undo together can take back all effects of the action."""
     beyond_undo: bool = False
-    """The action changes files of a folder that the user has added, where undo does not reach."""
+    """True if the action changes files of a folder that the user has added, where undo does not reach."""
 
     @property
     def reveals(self) -> bool:
@@ -202,7 +203,7 @@ class Assessment(NamedTuple):
     @property
     def runs_later(self) -> tuple[Phrase, ...]:
         """Returns the reasons of the kind `risk.runs_later`. They are shown even where the user is not asked, and only
-        a rule for this very file allows the action."""
+        a rule for exactly this file allows the action."""
         return tuple(reason for reason in self.reasons if reason.key == "risk.runs_later")
 
 
@@ -223,8 +224,8 @@ class _Scale:
 
 def assess(deed: Deed, folder: Path | None = None) -> Assessment:
     """Computes the risk of an action. Reads are low; changes inside the folder and runs of the project's own tools are
-    medium; actions that are hard to take back are high. Before changes outside, secrets and dangers the user is always
-    asked."""
+    medium; actions that are hard to take back are high. The user is always asked about changes outside the folder,
+    secrets and dangers."""
     scale = _Scale()
     if deed.reads and secret_name(deed.reads):
         scale.add("high", say("risk.secret_read", path=deed.reads), always=True)
@@ -256,7 +257,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _is_program(path: str, folder: Path | None) -> bool:
-    """Says whether the path lies where people's programs are found by their names."""
+    """Says whether the path lies in a folder of programs that people start by their names."""
     return not INSTALLED.isdisjoint(pairwise(_parts(path))) or (folder is not None and on_path(path, folder))
 
 

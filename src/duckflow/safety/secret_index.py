@@ -70,8 +70,8 @@ class CoveredSecret(NamedTuple):
     path: Path
     addable: bool
     held: bool = True
-    """The folders above the file must not be moved either, since the name of one of them may be the only sign that the
-    file is secret."""
+    """True if the folders above the file must not be moved either, since the name of one of them may be the only sign
+    that the file is secret."""
 
 
 class CoveredSecrets(NamedTuple):
@@ -123,7 +123,7 @@ class SecretIndex:
         return [self._folder / inner for inner in self._listed if inner.rpartition("/")[2] in PACKAGES]
 
     def _other_names(self, paths: list[str]) -> Iterator[str]:
-        """Yields further names in the folder under which a secret file also exists, by a hard link."""
+        """Yields the other names (hard links) that these secret files have in the folder."""
         inodes = {inode for inode in self._places(paths, links=1) if inode}
         for inner_folder in self._listed if inodes else ():
             with contextlib.suppress(OSError), os.scandir(self._folder / inner_folder) as entries:

@@ -68,7 +68,7 @@ CONTENTS = "|".join(
     )
 )
 """Matches keys and tokens that begin a word. A search is five times as fast when each pattern begins with a letter, so
-the border of the word is looked at behind the first letter."""
+the pattern checks only after that letter that a word begins there."""
 
 
 @lru_cache(8192)
@@ -92,7 +92,8 @@ def own_secret_name(path: str) -> bool:
 
 
 def _original(name: str) -> str:
-    """Returns the name of the file that a copy was made of. What is longer than any file's name stays as it is."""
+    """Returns the name of the file that a copy was made of, such as `.env` for `.env copy`. A name that is too long for
+    any file is returned unchanged."""
     return (len(name) <= LONGEST_NAME and COPIED.sub("", name)) or name
 
 
@@ -118,7 +119,7 @@ class Masked(NamedTuple):
 
 
 def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = ()) -> Masked:
-    """Hides everything that looks like a key or a token; `lines` and `values` are hidden wherever they stand."""
+    """Hides everything that looks like a key or a token; `lines` and `values` are hidden everywhere in the text."""
     hidden_count = 0
     for value in values:
         hidden_count += text.count(value)
@@ -134,8 +135,8 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
-    """Returns the line with its end hidden when that end, or all of it, is one of the secret lines; else None. The
-    beginning may be a file's name, a number or a mark that a program puts before a line of a file."""
+    """Returns the line with its end hidden if that end, or the whole line, is one of the secret lines; otherwise None.
+    The beginning may be a file's name, a number or a mark that a program puts before a line of a file."""
     if line.strip() in secret:
         return BLOT
     for mark in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
@@ -190,8 +191,8 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
 
 
 def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Returns the parts of these values that are secret wherever they stand: each whole value, its lines, and the
-    values that settings in these lines have. The longest part comes first."""
+    """Returns the parts of these values that are secret in any text: each whole value, its lines, and the values that
+    settings in these lines have. The longest part comes first."""
     return tuple(sorted({part for value in secrets for part in _parts(value)}, key=len, reverse=True))
 
 
@@ -232,8 +233,8 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 SECRETS = "DUCKFLOW_SECRETS"
-"""The variable in which users name, with commas between, secret variables that commands get all the same. The values
-are masked in what the model sees."""
+"""The variable in which users name, separated by commas, secret variables that commands may get. The values are masked
+in what the model sees."""
 
 
 def named_secrets(variables: Mapping[str, str]) -> dict[str, str]:

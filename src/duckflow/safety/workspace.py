@@ -158,7 +158,7 @@ class Place(NamedTuple):
 class Workspace:
     """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused. Missing files, full
     disks and the like raise OSError; a refusal raises PathRefused. `private` lists places beneath the folder that are
-    refused all the same."""
+    refused too."""
 
     added: tuple[Path, ...] = ()  # Further folders that the user has added, in a workspace that knows them.
 
@@ -232,12 +232,12 @@ class Workspace:
     def move(self, source: str, target: str) -> None:
         """Renames a file, link or folder; never over something that exists."""
         self._refuse_private(source, follow=False, whole=True)
-        with self._place(source, follow=False) as old:
-            self._not_root(old)
-            self._entry(old, source, follow=False)
-            with self._place(target, follow=False, create=True) as new:
-                self._not_root(new)
-                rename_new(old.folder, old.name, new.folder, new.name)
+        with self._place(source, follow=False) as source_place:
+            self._not_root(source_place)
+            self._entry(source_place, source, follow=False)
+            with self._place(target, follow=False, create=True) as target_place:
+                self._not_root(target_place)
+                rename_new(source_place.folder, source_place.name, target_place.folder, target_place.name)
 
     def make_folder(self, path: str) -> None:
         """Makes a folder and all folders above it; a folder that exists already is fine."""

@@ -137,7 +137,7 @@ class ServerSettings(Section):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """Returns every text in which `${NAME}` may stand."""
+        """Returns every text that may contain `${NAME}`."""
         return (self.command, *self.args, *self.env.values(), self.cwd, self.url, *self.headers.values())
 
 
@@ -153,7 +153,7 @@ class McpSettings(Section):
     allow: tuple[str, ...] = ()
     """Tools that may be called without a question."""
     deny: tuple[str, ...] = ()
-    """Tools that the model is not told of."""
+    """Tools that the model must not know of, so that it cannot call them."""
     wait_seconds: float = Field(default=5.0, ge=0)
     """Seconds that a message waits for servers that are still starting. Servers that come later are there with the next
     message."""

@@ -101,7 +101,7 @@ class Tool(ABC, Generic[A]):
     makes: tuple[str, ...] | None = None
     """Names of the arguments in `paths` whose files exist after the call. None means all of them."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """The thing that `path` must name in a planned task: something that exists, or a file or folder to be made."""
+    """The target that `path` must name in a planned task: something that exists, or a file or folder to be made."""
     when: tuple[PlanMoment, ...] = ()
     """The stages of planning at which the tool is offered to the model; empty means always."""
     led: bool = False
@@ -120,8 +120,8 @@ class Tool(ABC, Generic[A]):
     allowed: bool = False
     """True if the user's settings allow the tool without a question."""
     counts_as: StepKind | None = None
-    """The kind of step that the Pacemaker (the limits on steps and progress) counts a call as. None means: by its
-    effect."""
+    """The kind of step that the Pacemaker (the limits on steps and progress) counts a call as. None means that the
+    effect of the call decides."""
 
     @property
     def names(self) -> tuple[str, ...]:

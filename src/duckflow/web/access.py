@@ -22,7 +22,7 @@ STYLE = (
     ":root{color-scheme:light dark;font:16px/1.6 system-ui,sans-serif}"
     "main{max-width:34rem;margin:15vh auto;padding:0 1rem}"
 )  # fmt: skip
-"""The style of the page for visitors who are not let in. They get none of the page's files, so it is inline."""
+"""The style of the page for visitors who are not let in. It is part of that page, because they get no other file."""
 STYLE_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 POLICY = (
     f"default-src 'none'; script-src 'self'; style-src 'self' 'sha256-{STYLE_DIGEST}'; img-src 'self' data:; "

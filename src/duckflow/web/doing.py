@@ -26,7 +26,8 @@ LONGEST_KEY, LONGEST_NAME = 4096, 400
 
 
 async def models(services: PageServices, request: Request) -> Any:
-    """Returns the models that can be chosen, with windows and prices; no models where no session can be begun."""
+    """Returns the models that can be chosen, with their context windows and prices; none where no session can be
+    begun."""
     return worded(await services.models.models() if services.models else [], services.words)
 
 
@@ -119,14 +120,14 @@ async def begin(services: PageServices, request: Request) -> Any:
 
 async def say(services: PageServices, request: Request) -> Any:
     body, session = await read_body(request), await services.watched(request)
-    talk, text = session.conversation, body.text("text")
-    if _approves(talk, text, body.text("question_id")) and not _has_drawn(body, session):
+    conversation, text = session.conversation, body.text("text")
+    if _approves(conversation, text, body.text("question_id")) and not _has_drawn(body, session):
         return {"taken": "unclear", "told": [session.words("plan.unseen")]}
     if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
-        go_on(session, talk.say(text, attachments))
+        go_on(session, conversation.say(text, attachments))
         return {"taken": "message", "told": []}
     if body.flag("later"):
-        talk.queue(text)
+        conversation.queue(text)
         return {"taken": "message", "told": []}
     if name := _own_way(text):
         if services.shelf.alone():
@@ -135,21 +136,27 @@ async def say(services: PageServices, request: Request) -> Any:
         return {"taken": "command", "told": [], "goes": OWN_WAYS[name] + branch_id}
     # The message answers a question if the user chose that question, or if it reads like an answer to the only open
     # one. A message that names no question was typed with none in sight, and answers none.
-    is_answer, language = body.flag("aimed") or talk.reads_as(text) == "answer", session.words.language
+    is_answer, language = body.flag("aimed") or conversation.reads_as(text) == "answer", session.words.language
     return _taken(
-        await talk.take(text, (body.text("question_id") if is_answer else "") or None, language), session.words
+        await conversation.take(text, (body.text("question_id") if is_answer else "") or None, language), session.words
     )
 
 
 async def answer(services: PageServices, request: Request) -> Any:
     body, session = await read_body(request), await services.watched(request)
-    talk, question_id, choice = session.conversation, body.text("question_id"), body.text("choice")
-    asked_question = next((question for question in talk.questions if question.question_id == question_id), None)
+    conversation, question_id, choice = session.conversation, body.text("question_id"), body.text("choice")
+    asked_question = next(
+        (question for question in conversation.questions if question.question_id == question_id), None
+    )
     if asked_question and asked_question.gate and not is_enough(choice, asked_question.gate.risk):
         return {"taken": "unclear", "told": [session.words("gate.word")], "question_id": question_id}
-    if asked_question and _approves(talk, choice or body.text("text"), question_id) and not _has_drawn(body, session):
+    if (
+        asked_question
+        and _approves(conversation, choice or body.text("text"), question_id)
+        and not _has_drawn(body, session)
+    ):
         return {"taken": "unclear", "told": [session.words("plan.unseen")], "question_id": question_id}
-    return _taken(await talk.answer(question_id, body.text("text"), choice), session.words)
+    return _taken(await conversation.answer(question_id, body.text("text"), choice), session.words)
 
 
 async def interrupt(services: PageServices, request: Request) -> Any:

@@ -22,7 +22,8 @@ LOOK_SECONDS = 1.0
 SHARE = 10
 """The pause after reading a list is this many times longer than the reading took."""
 ANYWAY_SECONDS = 15.0
-"""A list is read again after these seconds even if its mark is unchanged: some things in it are not in files."""
+"""A list is read again after these seconds even if its mark is unchanged, because some of its facts are not in
+files."""
 Mark = Callable[[PageServices], object]
 
 
@@ -184,16 +185,16 @@ async def _held(services: PageServices, session_id: str, known: SessionSummary |
     """Returns the present state of a session that a process holds; None if the process does not answer in time."""
     try:
         async with asyncio.timeout(JOIN_SECONDS):
-            talk = await _look(services, session_id)
+            conversation = await _look(services, session_id)
     except TimeoutError:
         return None
-    if talk is None:
+    if conversation is None:
         return None
-    state = talk.state
+    state = conversation.state
     summary = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
     entry = _old(known or summary._replace(updated=time.time()))
-    is_working = talk.busy or state.at_work
-    waits_for = _waits_for(talk)
+    is_working = conversation.busy or state.at_work
+    waits_for = _waits_for(conversation)
     entry |= {
         "title": state.heading,
         "cost": state.usage.cost_usd,
@@ -218,7 +219,8 @@ def _waits_for(talk: Conversation) -> dict[str, Any]:
 
 
 async def _look(services: PageServices, session_id: str) -> Conversation | None:
-    """Returns the conversation of a session. Where no page shows it, leaves at once, so that its process can end."""
+    """Returns the conversation of a session. If no page shows it, leaves it immediately again, so that its process can
+    end."""
     session = services.watching.held(session_id)
     if session and session.joined and not session.is_over:
         return session.joined.conversation

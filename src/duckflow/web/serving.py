@@ -1,4 +1,4 @@
-"""The server of the page."""
+"""The web server for the page: its addresses, its limits on connections, and the files and requests that it serves."""
 
 import asyncio
 import contextlib

@@ -75,8 +75,8 @@ async def record(services: PageServices, request: Request) -> Any:
 
 async def files(services: PageServices, request: Request) -> Any:
     """Returns the files that match the text after `@` in the input."""
-    talk = (await services.watched(request)).conversation
-    return list(await asyncio.to_thread(talk.find_files, request.query_params.get("q", ""), MOST_FILES))
+    conversation = (await services.watched(request)).conversation
+    return list(await asyncio.to_thread(conversation.find_files, request.query_params.get("q", ""), MOST_FILES))
 
 
 async def context(services: PageServices, request: Request) -> Any:

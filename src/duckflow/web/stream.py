@@ -128,7 +128,7 @@ class Pages:
 
 
 def changed_facts(before: Facts, after: Facts) -> Facts:
-    """Returns the facts that have changed. Of the fact `state` only the changed fields are returned."""
+    """Returns the facts that have changed. Only the changed fields of the fact `state` are returned."""
     differences = {name: value for name, value in after.items() if before.get(name) != value}
     if "state" in differences and "state" in before:
         differences["state"] = changed_facts(before["state"], differences["state"])

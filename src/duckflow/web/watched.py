@@ -197,21 +197,21 @@ class WatchedSession:
     def _facts(self) -> Facts:
         if self.joined is None:
             return {}
-        talk = self.joined.conversation
+        conversation = self.joined.conversation
         offered_commands = [
             {"name": command.name, "help": command.help.model_dump(), "words": command.words}
-            for command in talk.commands
+            for command in conversation.commands
         ]
         doing = self._view.now.doing
         return {
             "writable": True,
-            **self._state_facts(talk.state),
-            "mode": talk.choices.mode,
-            "in_turn": talk.in_turn,
-            "busy": talk.busy,
+            **self._state_facts(conversation.state),
+            "mode": conversation.choices.mode,
+            "in_turn": conversation.in_turn,
+            "busy": conversation.busy,
             "doing": worded(doing.model_dump() if doing else "", self.words),
-            "waiting": worded([line._asdict() for line in talk.waiting], self.words),
-            "questions": worded([question.model_dump(mode="json") for question in talk.questions], self.words),
+            "waiting": worded([line._asdict() for line in conversation.waiting], self.words),
+            "questions": worded([question.model_dump(mode="json") for question in conversation.questions], self.words),
             "commands": worded(offered_commands, self.words),
         }
 
@@ -248,8 +248,8 @@ class WatchedSession:
 
 
 class CountedStream(StreamingResponse):
-    """A stream of events that counts as open from the moment it is answered, not only from its first bytes: otherwise
-    many requests at once would all find room."""
+    """A stream of events that counts as open from the moment it is answered, not only from its first bytes. Otherwise
+    many requests that come at the same time would exceed the limit."""
 
     def __init__(self, content: AsyncGenerator[bytes], counted: AbstractContextManager[None]) -> None:
         super().__init__(content, media_type=STREAM)
@@ -273,7 +273,7 @@ class Watching:
         self._closed = asyncio.Event()
 
     async def get(self, session_id: str, language: str) -> WatchedSession:
-        """Returns the session. If a process holds it, it is joined."""
+        """Returns the session, and joins its conversation if a process holds it (has it open)."""
         if self._closed.is_set():
             raise DuckflowError("attach.cut")
         self._sweeping = self._sweeping or asyncio.create_task(self._sweep())

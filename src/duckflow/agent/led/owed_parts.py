@@ -135,8 +135,8 @@ class OwedParts(Policy):
 
     def _leading_answers(self) -> list[OwedPart]:
         """Returns the parts at the front of the list that ask for an answer. One text answers all of them."""
-        other = next((index for index, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
-        return list(dict.fromkeys(self._open[:other]))
+        first_other = next((index for index, part in enumerate(self._open) if part.kind != "answer"), len(self._open))
+        return list(dict.fromkeys(self._open[:first_other]))
 
     def _reminder(self, turn: TurnSoFar) -> str | None:
         part, files = self._open[0], ", ".join(self._files())
@@ -296,7 +296,7 @@ def _written(part: OwedPart, changed: Sequence[str]) -> bool:
 
 
 def _same(path: str, changed: Iterable[str]) -> bool:
-    """Says whether the path is among the changed paths. A plain name may be in any folder."""
+    """Says whether the path is among the changed paths. A name without a folder matches that name in any folder."""
     return any(f"/{name}".endswith(f"/{path.removeprefix('./')}") for name in changed)
 
 

@@ -1,5 +1,5 @@
-"""Finds the parts of a request: files to write, a run, a look, another deed, an answer. It uses rules only, and asks no
-model."""
+"""Finds the parts of a request: files to write, commands to run, things to look at or to do, and answers to give. It
+uses rules only, and asks no model."""
 
 import re
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class RequestParts(NamedTuple):
 
 
 class RequestOrder(NamedTuple):
-    """A verb that orders something, the text it is about, and where that text lies."""
+    """A verb that orders something, the text it is about, and the place of both in the request."""
 
     kind: str
     verb: str
@@ -62,7 +62,7 @@ class RequestOrder(NamedTuple):
 @lru_cache(64)
 def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
     """Returns the parts of a request. Anything that is not clearly ordered is left to the model. The files to be
-    written are those of the errand."""
+    written are those that `errand` finds."""
     asked_errand = errand(request, language)
     if len(request) > LONGEST:
         return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
@@ -87,7 +87,7 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 
 
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
-    """Yields the orders of the request. Verbs in quoted text are no orders."""
+    """Yields the orders of the request in the language `spoken`. Verbs in quoted text are no orders."""
     masked_request = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
     matches = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
     matches = [match for match in matches if not _inside(masked_request, match, spoken)]
@@ -102,8 +102,8 @@ def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
             yield RequestOrder(kind, match[kind], request[start:end], match.start(), end)
         else:
             start = matches[number - 1].end() if number else 0
-            last = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
-            start = last[-1] if last else start
+            earlier_ends = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
+            start = earlier_ends[-1] if earlier_ends else start
             yield RequestOrder(kind, match[kind], request[start : match.start()], start, match.end())
 
 
@@ -143,11 +143,11 @@ def _blanked(text: str, start: int, end: int) -> str:
 
 
 def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[OwedPart, ...]) -> Iterator[OwedPart]:
-    words, files, last = _words(order, spoken), files_in(order.about), _last_program(request, before)
+    words, files, last_program = _words(order, spoken), files_in(order.about), _last_program(request, before)
     about_run = in_language(spoken, "requests.of_run").search(order.about)
     match order.kind:
         case "run":
-            yield _run(order, words, files, last, spoken)
+            yield _run(order, words, files, last_program, spoken)
         case "deed":
             file_pattern = in_language(spoken, "requests.deed_object")
             if files and (file_pattern.search(re.sub(PATH, FILE, order.about)) or file_pattern.search(order.verb)):
@@ -157,8 +157,8 @@ def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[Owed
                 yield OwedPart("look", words)
             yield OwedPart("answer", words)
         case _:
-            if about_run and last and all(part.kind != "run" for part in before):
-                yield OwedPart("run", words, (last,))
+            if about_run and last_program and all(part.kind != "run" for part in before):
+                yield OwedPart("run", words, (last_program,))
             elif not files and in_language(spoken, "requests.of_folder").search(order.about):
                 yield OwedPart("look", words)
             yield OwedPart("answer", words, files)

@@ -43,8 +43,8 @@ class ReadNamedFiles(Policy):
             self._read = existing_names
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
-        first = not turn.loops and turn.state.plan is None
-        if not first or not self._read or errand(turn.request, turn.state.language).writes:
+        is_first_loop = not turn.loops and turn.state.plan is None
+        if not is_first_loop or not self._read or errand(turn.request, turn.state.language).writes:
             return None
         if any(part.kind in ("look", "deed") for part in parts(turn.wish, turn.state.language).owed):
             return None

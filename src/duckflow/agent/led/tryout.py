@@ -1,4 +1,4 @@
-"""Tries out a small model's code, if a command may run without a question. The model gets an error at once."""
+"""Tries out a small model's code, if a command may run without a question. The model gets an error immediately."""
 
 import re
 from collections.abc import Sequence
@@ -84,8 +84,8 @@ class TryOut(Policy):
         if len(write_actions) != 1 or loop.done.stop or not loop.done.ran(WRITE_FILE):
             return
         path = str(write_actions[0].args.get("path", ""))
-        runs = any(part.kind == "run" for part in owed_parts)
-        if path.endswith(".py") and not runs and await self._dispatcher.free(_trial(turn, path, "print()")):
+        orders_run = any(part.kind == "run" for part in owed_parts)
+        if path.endswith(".py") and not orders_run and await self._dispatcher.free(_trial(turn, path, "print()")):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:
@@ -111,7 +111,8 @@ class TryOut(Policy):
 
 
 def fault_of(path: str, output: str, endless: str) -> str:
-    """Returns the error in a traceback that ends in `path`. An error that the code raises on purpose does not count."""
+    """Returns the error in a traceback that ends in `path`, or `endless` if the run took too long. An error that the
+    code raises on purpose does not count."""
     name = PurePosixPath(path).name
     if TIMED_OUT in output:
         return endless

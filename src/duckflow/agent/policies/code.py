@@ -39,7 +39,7 @@ MAP_SECONDS = 3.0
 
 
 class Diagnosis:
-    """Diagnoses one folder. A checker that took too long is not asked again."""
+    """Runs the project's checkers on one folder. A checker that took too long is not run again."""
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class Diagnosis:
         from duckflow.code.checkers import changed_names
         from duckflow.code.syntax import language_of
 
-        edited = [change for change in changes if change.before is not None and language_of(change.path)]
-        names = {name for change in edited for name in changed_names(change.path, change.old, change.new)}
+        edited_files = [change for change in changes if change.before is not None and language_of(change.path)]
+        names = {name for change in edited_files for name in changed_names(change.path, change.old, change.new)}
         code_map = await self._mapped().fresh(MAP_SECONDS) if names else None
         if code_map is None:
             return []
@@ -125,8 +125,8 @@ class Diagnosis:
         dependents: Sequence[str],
         deadline: float,
     ) -> "list[Diagnostic]":
-        """Returns the new errors of a checker. It also checks the code before the change, but only if it reports an
-        error that was not known."""
+        """Returns the new errors of a checker. The code before the change is checked too, but only if there is an error
+        that was not known."""
         from duckflow.code.checkers import new_errors
 
         changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]
@@ -135,12 +135,12 @@ class Diagnosis:
         sandbox = await self._find_sandbox()
         existing_paths = [path for path in asked_paths if (self._folder / path).is_file()]
         launch = sandbox.confine(self._make_launch(sandbox, checker.call(program, existing_paths)), writes=False)
-        after = await self._said(checker, launch, deadline)
-        if not new_errors(self._old.get(checker.name, []), after):
+        errors_after = await self._said(checker, launch, deadline)
+        if not new_errors(self._old.get(checker.name, []), errors_after):
             return []
         old_errors = await self._before(checker, program, asked_paths, changes, deadline, sandbox)
         self._old[checker.name] = [*self._old.get(checker.name, []), *old_errors]
-        return new_errors(old_errors, after)
+        return new_errors(old_errors, errors_after)
 
     async def _before(
         self,
@@ -250,9 +250,9 @@ class DiagnoseChanges(Policy):
         if not self._left or not ending.well:
             return
         count = sum(map(len, self._left.values()))
-        first = next(error for errors in self._left.values() for error in errors)
+        first_error = next(error for errors in self._left.values() for error in errors)
         known_secrets, names = await self._filter.look(), ", ".join(self._left)
-        place = f"{mask(first.path, known_secrets.lines, known_secrets.values).text}:{first.line}"
+        place = f"{mask(first_error.path, known_secrets.lines, known_secrets.values).text}:{first_error.line}"
         self._owner.emit(Noticed(what=say("diagnostics.left", names=names, count=count, place=place)))
 
     def _lines(self, known: KnownSecrets) -> list[str]:

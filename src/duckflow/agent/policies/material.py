@@ -25,7 +25,7 @@ from duckflow.tools.toolbox import Toolbox
 
 PDF_SECONDS, LONGEST_NAME = 20.0, 200
 MENTION_BYTES = 16_000
-"""Most bytes of a file that are quoted. Of a longer file the first lines are quoted; the model can read on."""
+"""Most bytes of a file that are quoted. Only the first lines of a longer file are quoted; the model can read on."""
 MENTION = r'(?<![A-Za-z0-9_@./+-])[@＠](?:"([^"\n]{1,200})"|([^\s@＠"\'`<>|]+))'
 PATH_END = r"[,;:!?)\]}。、！？」』）…]|\.(?=$|[,;:!?)\]}]|[^\x00-\x7f])|[^\x00-\x7f]"
 """A pattern for the characters that may follow directly after a path."""
@@ -39,7 +39,8 @@ LONGEST_MENTION = 200
 
 
 class BringMaterial(Policy):
-    """Quotes the files and texts that a message refers to in the conversation, in the form of results."""
+    """Quotes the files and texts that a message refers to. The quotations are in the conversation, like results of
+    tools."""
 
     def __init__(
         self,
@@ -175,8 +176,8 @@ class BringMaterial(Policy):
             self._fail(name, problem)
 
     async def _open(self, data: bytes, name: str) -> None:
-        """Quotes a file that came with the message: a picture is shown, and the text of a document is quoted. Of any
-        other file the model is only told what kind it is."""
+        """Quotes a file that came with the message: a picture is shown, and the text of a document is quoted. For any
+        other file, the model is only told what kind of file it is."""
         try:
             if read_header(data) or looks_like_picture(name):
                 self._show(data, name)
@@ -282,8 +283,8 @@ class Mention(NamedTuple):
 
 
 def mentions(text: str) -> list[Mention]:
-    """Returns the mentions in the order of the text. Mail addresses and decorators are not mentions; in code there are
-    none."""
+    """Returns the mentions in the order of the text. Mail addresses and decorators are not mentions, and text that is
+    marked as code has none."""
     distinct_mentions = dict.fromkeys(_found(re.sub(CODE, lambda code: " " * len(code[0]), text)))
     return list(distinct_mentions)[:MOST_MENTIONS]
 

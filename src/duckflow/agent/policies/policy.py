@@ -135,9 +135,10 @@ class TurnSoFar:
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
-        """Says whether a failing check does not count against the turn. The answer must report it; or it failed in the
-        same way before, and the request wants neither checks nor a repair. If the turn wrote nothing but tests, they
-        may fail, too."""
+        """Says whether a failing check does not count against the turn. A check that broke nothing new is excused if
+        the answer reports it, or if it failed in the same way before and the request is not about checks. If the turn
+        changed nothing, or only tests, it is enough that the answer reports the failure or that the check ran in an
+        earlier turn."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
@@ -256,8 +257,8 @@ class Policy:
 
 
 class Policies:
-    """The policies of a turn. `first` returns the policies that this turn needs. Policies for a small model come after
-    these and before the `last` ones, once the model is known."""
+    """The policies of a turn, in this order: those that `first` returns for this turn, those for a small model (once
+    the model is known), and the `last` ones."""
 
     def __init__(
         self,

@@ -116,7 +116,8 @@ class ProveByTrial(Policy):
 
 
 class ReviewByRecord(Policy):
-    """The last policy of a turn: ends the work, or starts one loop of review in which the model gets the record."""
+    """The last policy of a turn: ends the work, or starts one loop of review, in which the model gets the record of
+    what happened."""
 
     def __init__(self, phases: Phases) -> None:
         self._phases = phases
@@ -163,8 +164,8 @@ def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
 
 
 def _without_proof(proof: Proof, changes: "list[FileVersions]") -> tuple[str, tuple[str, ...]]:
-    """Returns the note for the model, and the tests that it names. Tests that guard code which the turn did not change
-    are what was wanted."""
+    """Returns the key of a note about tests that do not prove the change, and the tests that it names; both empty if
+    there are none. If the turn changed no code, tests of existing code were what the user wanted."""
     if proof.hollow:
         return "proof_hollow", proof.hollow
     if proof.verdict == "guards" and any(is_code(change.path) for change in changes):

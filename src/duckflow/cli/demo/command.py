@@ -139,7 +139,8 @@ def run_demo(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _looks(paths: Paths) -> UiSettings:
-    """Returns the user's own settings. If the config cannot be read, the tour starts with the defaults."""
+    """Returns the user's own settings of the screen. If the config cannot be read, the tour starts with the
+    defaults."""
     try:
         return load(paths.user_config, Path.cwd(), {}).settings.ui
     except UsageError:

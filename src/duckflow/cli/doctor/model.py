@@ -58,7 +58,7 @@ def good(part: Part, what: Phrase) -> DoctorFinding:
 
 
 def judged(part: Part, fine: bool, what: Phrase, fix: Phrase, otherwise: State = "bad") -> DoctorFinding:
-    """Makes a good finding if `fine`, or else one in the state `otherwise` with the way to fix it."""
+    """Makes a good finding if `fine`; otherwise a finding in the state `otherwise`, with the way to fix it."""
     return DoctorFinding(part, "good", what) if fine else DoctorFinding(part, otherwise, what, fix)
 
 

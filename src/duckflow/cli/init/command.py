@@ -34,7 +34,7 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _print(text: str, head: str = "") -> None:
-    """Prints a text after its `head`. In a terminal no line breaks inside a word, and all begin below the first."""
+    """Prints a text after its `head`. In a terminal, lines break only between words, and all begin below the first."""
     width = shutil.get_terminal_size().columns - 1 - len(head)
     lines = wrap(text, width) if sys.stdout.isatty() else [text]
     print_out(head + f"\n{' ' * len(head)}".join(lines))

@@ -159,8 +159,8 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
 
 
 def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
-    """Puts the key into the keyring. Returns the settings that lead to the model, the first of which makes it the
-    default, and notes for the user. Without a keyring the notes say how to pass on the key."""
+    """Puts the key into the keyring. Returns the settings that lead to the model (the first makes it the default), and
+    notes for the user. Without a keyring the notes say how to pass on the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     is_known = endpoint.name in catalogue({}, os.environ)
     if not is_known:

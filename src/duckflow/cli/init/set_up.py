@@ -199,8 +199,8 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
     if exists and not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
         return say("init.left", path=AGENTS_FILE)
     # The home folder is no project, so Enter alone writes no draft there.
-    first = KEEP if folder in (Path.home(), Path("/")) else CHANGE
-    if not exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=first):
+    default_choice = KEEP if folder in (Path.home(), Path("/")) else CHANGE
+    if not exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=default_choice):
         return say("init.left_out", path=AGENTS_FILE)
     text = agents_text(survey(folder), words)
     if exists:
@@ -229,7 +229,7 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
 
 
 async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
-    """Asks whether to write a file. Enter alone takes `first`, which confirms answers just given and never loses a
+    """Asks whether to write a file. Enter alone takes the choice `first`. Callers choose it so that Enter never loses a
     file."""
     choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
     return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE

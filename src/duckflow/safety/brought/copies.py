@@ -69,8 +69,8 @@ class FolderCopies:
         return folder if name and folder.is_dir() else None
 
     def remove_unused(self, used: Collection[str], at_once: Collection[str] = ()) -> None:
-        """Removes copies that no agreement names: copies in `at_once` now, other copies when they are a day old. A
-        newer copy may belong to a question that the user is just reading."""
+        """Removes copies that no agreement names: copies in `at_once` immediately, other copies when they are a day
+        old. A newer copy may belong to a question that the user is just reading."""
         oldest_time = time.time() - UNUSED_SECONDS
         for copy in self._top.iterdir() if self._top.is_dir() else ():
             if copy.name == CONTENTS or copy.name in used:

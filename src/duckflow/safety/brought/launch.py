@@ -242,8 +242,9 @@ class BroughtLaunch:
         return Launch(command, start_folder, variables, leaves_rest=leaves_rest)
 
     def _starts_by_path(self, command: Sequence[str]) -> bool:
-        """Says whether a file of the copy that the command names holds the path of the real folder, as the first line
-        of a script in `.venv/bin` does. The user has not agreed to a program that is started by this path."""
+        """Says whether a file of the copy that the command names contains the path of the real folder, as the first
+        line of a script in `.venv/bin` does. The program at that path is not in the copy, so the user has not agreed to
+        it."""
         names = {os.fsencode(name) for name in (self._folder, os.path.realpath(self._folder))} - {b"/"}
         path_of_folder = re.compile(rb"(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w.+@-])") if names else None
         copy = Path(os.path.realpath(self._copy))

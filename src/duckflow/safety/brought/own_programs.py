@@ -1,8 +1,8 @@
-"""Decides which hooks and servers of the user's own may run with the user's rights: those that start nothing of the
+"""Decides which hooks and servers of the user's own may run with the user's rights: those that start nothing from the
 work folder.
 
-A program may read its orders from the folder that it runs in, and nobody can list all programs that do. So a hook keeps
-the user's rights only if every program in it is known to do nothing of the kind, or is a file of the user's own."""
+Many programs read instructions from the folder that they run in, as `make` does, and nobody can list all of them. So a
+hook keeps the user's rights only if every program in it is known not to do so, or is a file of the user's own."""
 
 import os
 import re
@@ -23,13 +23,15 @@ HARMLESS = names("""
 touch afplay aplay canberra-gtk-play dunstify espeak notify-send ntfy osascript paplay pw-play say spd-say
 terminal-notifier tput curl logger pbcopy wall wget wl-copy xclip xsel
 """)
-"""Programs beside those that only read: parts of the shell, and programs that write files, notify or send."""
+"""Programs that read no instructions from the folder, beside those that only read: parts of the shell, and programs
+that write files, notify or send."""
 CODE = re.compile(r"-[a-z]*c")
 PLAIN_WRAPPERS = ("unknown_program", "as_administrator", "at_run_time")
 
 
 FETCHERS = names("npx pnpx bunx uvx")
-"""Programs that fetch what they run. A folder that they are given is for the fetched program."""
+"""Programs that fetch what they run. A folder in their arguments is for the fetched program: they start nothing from
+it."""
 STARTERS = (
     INTERPRETERS
     | FETCHERS
@@ -38,8 +40,8 @@ STARTERS = (
 
 
 def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
-    """Returns the first word of a server's command by which it would run something of the work folder; else an empty
-    text."""
+    """Returns the first word of a server's command that makes it run something from the work folder; an empty text if
+    there is none."""
     program = program_name(argv[0])
 
     def is_of_folder(place: Path) -> bool:
@@ -57,7 +59,7 @@ def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
 
 def runs_of_folder(line: str, folder: Path, home: str) -> bool:
     """Says whether a command of the user's may run something that the model has written: it names a file of the work
-    folder, or a program that may read its orders there."""
+    folder, or a program that may read its instructions there."""
     text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
     text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
     words = [word.rstrip("/") for word in WORD.findall(text)]
@@ -83,8 +85,8 @@ def _is_file_of(folder: Path, path: Path) -> bool:
 
 
 def _is_known(call: Call) -> bool:
-    """Says whether a call surely reads no orders from the folder that it runs in. A file of the user's own counts by
-    its path, unless it is a program on PATH."""
+    """Says whether a call certainly reads no instructions from the folder that it runs in. A file of the user's own
+    counts by its path, unless it is a program on PATH."""
     if not call.words:
         return True
     if not call.words[0].known or names_program([*_spoken_words(call)]):
@@ -103,7 +105,7 @@ def _is_known(call: Call) -> bool:
 
 
 def _is_known_script(call: Call) -> bool:
-    """Says whether an interpreter runs a script of the user's own, or a text that stands in the call."""
+    """Says whether an interpreter runs a script of the user's own, or code that is written in the call itself."""
     for option, word in zip(call.texts, call.texts[1:], strict=False):
         if CODE.fullmatch(option):
             # Python takes no module from the folder, since the hook's environment says so.
@@ -113,7 +115,7 @@ def _is_known_script(call: Call) -> bool:
 
 def _spoken_words(call: Call) -> Iterator[str]:
     """Yields the words of a call. A text that a shell is to run (`bash -c`) is split into the words in it."""
-    before = ""
+    word_before = ""
     for word in call.words:
-        yield from WORD.findall(word.text) if CODE.fullmatch(before) else (word.text,)
-        before = word.text
+        yield from WORD.findall(word.text) if CODE.fullmatch(word_before) else (word.text,)
+        word_before = word.text

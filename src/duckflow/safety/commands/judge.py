@@ -85,7 +85,8 @@ KEPT_VERDICTS = 128
 DEEPEST = 16
 
 Opinion = CommandFinding | Call | CodeText | str
-"""The result of a rule: a finding, another call that the command makes, a text in code, or a text that a shell gets."""
+"""The result of a rule: a finding, another call that the command makes, a text found in code, or a text that a shell is
+to run."""
 Rule = Callable[[Call, Scene], Iterator[CommandFinding]]
 RULES: dict[str, tuple[Rule, ...]] = {
     **dict.fromkeys(("rm", "grm", "rmdir", "unlink"), (dangers.judge_rm,)),
@@ -260,8 +261,8 @@ class _Judge:
             yield from _with_all_rights(call, inner_call)
 
     def _found(self, call: Call) -> Iterator[CommandFinding | Call]:
-        """Judges find. Its results are known only when it runs, so deleting them is dangerous outside temporary
-        folders."""
+        """Judges the program `find`. Its results are known only when it runs, so deleting them is dangerous outside
+        temporary folders."""
         texts = call.texts
         first_option = next((index for index, text in enumerate(texts) if text[:1] in ("-", "(", "!")), len(texts))
         start_words = call.arguments[:first_option] or (Word("."),)

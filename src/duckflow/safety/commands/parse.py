@@ -23,7 +23,7 @@ STATEMENT = re.compile(r"(?:\w+_)?(?:statement|command|clause|item|group|definit
 NO_WORDS = frozenset(("heredoc_start", "heredoc_end", "file_descriptor", "comment"))
 EXPANDS = re.compile(r"[*?\[\]]|^~|[@+!]\(|\{[^{}]*(?:,|\.\.)")
 TRICKY = re.compile(r"[~^#!{}\n]|^[=%]|\\")
-"""Unquoted characters to which some shell (zsh, csh) gives a meaning, and backslashes that stand for something."""
+"""Unquoted characters that have a special meaning in some shell (zsh, csh), and all backslashes."""
 ESCAPED_MARK = re.compile(r"\\([^\w\n])")
 ESCAPE_IN_QUOTES = re.compile(r'\\[$`"\\\n]')
 UNQUOTED_ESCAPE = re.compile(r"\\(.|\n|$)", re.DOTALL)

@@ -1,4 +1,5 @@
-"""Judges git, services, databases and requests, which can destroy things for good; and secrets that are sent away."""
+"""Judges calls of git, services, databases and web requests, which can destroy things for good; and calls that send
+secrets away."""
 
 import re
 from collections.abc import Iterator
@@ -285,7 +286,8 @@ def judge_sending(call: Call, _: Scene) -> Iterator[CommandFinding]:
 
 
 def judge_sockets(call: Call, _: Scene) -> Iterator[CommandFinding]:
-    """Judges connections. Bash opens them by file name; netcat and socat run programs behind them."""
+    """Judges network connections that could give another machine a shell here: bash opens them as `/dev/tcp/…`, and
+    netcat and socat can connect a program to them."""
     words = (*call.texts, *(redirect.target.text for redirect in call.redirects))
     if any(map(SOCKET.search, words)) or any(map(RUNS_BEHIND.get(call.program, SOCKET).search, words)):
         yield danger("remote_shell", program=call.program)

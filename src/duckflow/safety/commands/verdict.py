@@ -41,7 +41,7 @@ class CommandVerdict(NamedTuple):
     tools: tuple["ProjectTool", ...] = ()
     """The project's own tools that the command runs, if apart from them it only reads."""
     leaves: bool = False
-    """The command names something outside the work folder, or works as another user or on another machine."""
+    """True if the command names something outside the work folder, or works as another user or on another machine."""
 
 
 class CommandFinding(NamedTuple):

@@ -183,7 +183,7 @@ class Behind:
     words: tuple[Word, ...] = ()
     known: bool = False
     texts: tuple[str, ...] = ()
-    """Words with spaces that stand before the command. Each is a whole command line."""
+    """Words with spaces that come before the command. Each is a whole command line."""
 
 
 def _read_table() -> dict[str, tuple[str, list[str]]]:
@@ -199,7 +199,7 @@ WRAPPERS = _read_table()
 
 def look_behind(call: Call, known: Container[str]) -> Behind | None:
     """Returns the command behind a wrapper, or None when the call is no wrapper. All words before a known program are
-    skipped, be they options or values."""
+    skipped, whether they are options or values."""
     if call.program not in WRAPPERS or (call.program == "command" and call.texts[:1] in (("-v",), ("-V",))):
         return None
     doubt, first_words = WRAPPERS[call.program]

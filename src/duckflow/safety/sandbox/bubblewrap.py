@@ -140,7 +140,7 @@ class Mounts:
         self._at: dict[Path, tuple[str, ...]] = {}
         self._handles: dict[Path, int] = {}
         self._pinned: set[Path] = set()
-        """Folders that are mounts themselves, as is every folder above them up to the writable one."""
+        """Folders that are already mounts, together with every folder above them up to the writable one."""
         self._hidden = frozenset[Path]()
         self._seen: tuple[Path, ...] = ()
         """The places that commands see. They see nothing else of the machine."""
@@ -214,7 +214,8 @@ class Mounts:
                 continue
 
     def keep(self, covered: CoveredSecrets) -> None:
-        """Makes each secret file read-only: undo has no copy of it, and who may read it need not change it."""
+        """Makes each secret file read-only: undo has no copy of it, and a command that may read it need not change
+        it."""
         self.guard([secret.path for secret in covered.secrets if _lies_in(self._writable, secret.path)])
 
     def hide_logins(self, settings: Iterable[Path]) -> None:
@@ -297,7 +298,7 @@ class Mounts:
 
 
 def _named(repository_tops: Iterable[Path], launch: Launch) -> tuple[Path, ...]:
-    """Returns the repositories whose names stand in a command, and the one that it starts in."""
+    """Returns the repositories whose names occur in a command, and the one that it starts in."""
     text = " ".join(launch.argv)
     named_tops = [top for top in repository_tops if top.name in text or launch.folder.is_relative_to(top)]
     if len(named_tops) > MOST_REPOSITORIES:
@@ -321,5 +322,6 @@ def _shared_memory(launch: Launch) -> int:
 
 
 def _lies_in(folders: Iterable[Path], path: Path) -> bool:
-    """Says whether the path lies in one of the folders. It compares their texts, because a command waits for this."""
+    """Says whether the path lies in one of the folders. It only compares texts, which is fast, because a command waits
+    for this."""
     return f"{path}/".startswith(tuple(f"{str(folder).rstrip('/')}/" for folder in folders))

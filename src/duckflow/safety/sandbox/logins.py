@@ -16,7 +16,7 @@ LOGIN = re.compile(
     rf"(?i){SECRET_WORD}|\b(?:oauth|pat|bearer)\s*[=:]|sshpass|/t/[a-z]{{2}}-|://(?!git@)[^/]+@|[\w.%-]+:[^\s@/:]+@[\w.-]"
     r"|BUNDLE_(?!(?:BUILD|MIRROR|LOCAL|PATH)__|GEM__(?!FURY))\w+__"
 )
-"""Matches a line with a login. Bundler names each host that it has a login for, with `__` for a dot."""
+"""Matches a line with a login. Bundler keeps a login under the name of its host, with `__` for each dot."""
 COMMENTED = re.compile(rf"(?i)(?:{SECRET_WORD})[\w-]*['\"]?\s*[=:>]\s*['\"]?(?!\S*://)\S{{6}}")
 """Matches a login that is commented out. Comments often speak of logins without holding one."""
 

@@ -106,7 +106,7 @@ def own_objects(top: Path, git_folders: Iterable[Path]) -> None:
 
 
 _owned: dict[Path, int] = {}
-"""The folders of objects that have no hard links, with the time of their last change (ctime)."""
+"""Git's folders of objects in which no file is a hard link any more, with the time of their last change (ctime)."""
 COPY = ".own"
 
 
@@ -172,8 +172,8 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
     """Returns the list of contents that git makes from a pack, or None when git cannot read the pack."""
     name = f"{secrets.token_hex(16)}.idx"
     digest = "sha256" if len(index.stem.removeprefix("pack-")) > 40 else "sha1"
-    pack, one_file = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")
-    command = ["git", *one_file, "index-pack", f"--object-format={digest}", "-o", f"/tmp/{name}", pack]
+    pack, without_reverse_index = str(index.with_suffix(".pack")), ("-c", "pack.writeReverseIndex=false")
+    command = ["git", *without_reverse_index, "index-pack", f"--object-format={digest}", "-o", f"/tmp/{name}", pack]
     launch = confine(Launch(command, index.parent, {"PATH": os.defpath, "GIT_DIR": "/nowhere"}))
     try:
         result = subprocess.run(

@@ -95,7 +95,8 @@ LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 MOST_LOOKED_INTO = 100
 """The largest number of folders in one place of programs that are searched for secrets, since a command waits."""
 VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
-"""Parts of tools such as pyenv and asdf, which are often clones of their repositories. Their shims need the others."""
+"""Folders of version managers such as pyenv and asdf, which are often clones of their repositories. The programs in
+`shims` need the other folders."""
 GIT_PARTS = (
     *("HEAD", "refs", "packed-refs", "reftable", "objects", "shallow", "config", "config.worktree", "index", "logs"),
     *("info", "hooks", "modules", "lfs", "commondir", "gitdir", "ORIG_HEAD", "FETCH_HEAD", "MERGE_HEAD", "MERGE_MSG"),
@@ -191,8 +192,8 @@ class SandboxPaths:
 
     def opened(self) -> tuple[Path, ...]:
         """Returns the places outside the work folder that commands may read: tools in the home folder, places where
-        programs are found, the repository around the work folder, and places that the settings name. Of a repository
-        that contains the user's home, commands see only git's files."""
+        programs are found, the repository around the work folder, and places that the settings name. If that repository
+        contains the user's home, commands see only git's files in it."""
         shown_paths = [*self.added, *map(self._place, (*self.settings.shown, *self.settings.writable))]
         repository = self.git.parts(self.writable())
         top_folder = around(self.folder)
@@ -295,7 +296,7 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
 
 def _is_installed(program_folder: Path) -> bool:
     """Says whether programs were installed here with their libraries beside them. In a repository, or where no folder
-    of libraries lies beside `bin`, the files beside it are somebody's work."""
+    of libraries lies beside `bin`, the files beside it are somebody's own."""
     top = program_folder.parent
     is_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
     return is_prefix and any((top / name).is_dir() for name in LIBRARIES)

@@ -45,7 +45,7 @@ class Repositories:
         return tuple(top for top in tops if top.name != ".git")
 
     def among(self, tops: Iterable[Path]) -> "Repositories":
-        """Returns these repositories without those that lie in none of the folders."""
+        """Returns only the repositories that lie in one of these folders."""
         chosen_tops = set(tops)
         git_folders = (path for path in self.git_folders if not chosen_tops.isdisjoint(path.parents))
         git_files = (path for path in self.git_files if path.parent in chosen_tops)

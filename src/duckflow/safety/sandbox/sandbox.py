@@ -14,7 +14,7 @@ from duckflow.state.data import Phrase
 
 Kind = Literal["bubblewrap", "landlock", "seatbelt", "none"]
 SecretAccess = Literal["none", "read", "write"]
-"""What a command may do with the secret files of its folder."""
+"""The access of a command to the secret files of its folder."""
 
 
 class Sandbox(ABC):

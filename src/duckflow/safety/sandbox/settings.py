@@ -12,10 +12,10 @@ class SandboxSettings(Section):
     """The kind of sandbox; `auto` is the best one that works on this machine. If a named kind does not work here, there
     is no sandbox, and the user is asked before every command."""
     network: bool = False
-    """Every command may use the network; otherwise only those that ask for it."""
+    """True if every command may use the network; otherwise only commands that ask for it may."""
     unix_sockets: bool = False
-    """Commands may use local sockets. These reach the docker daemon, the keyring and the desktop; some test suites need
-    sockets of their own."""
+    """True if commands may use local sockets. These reach the docker daemon, the keyring and the desktop; some test
+    suites need sockets of their own."""
     writable: tuple[str, ...] = ()
     """Further folders that commands may write in, such as `~/.cache/pip`."""
     hidden: tuple[str, ...] = ()

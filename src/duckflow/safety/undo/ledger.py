@@ -81,7 +81,7 @@ class Stamp(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """A file's state and its stamp. Without `settled`, the file was just written, and the stamp proves nothing."""
+    """A file's state and its stamp. If not `settled`, the file was just written, and the stamp proves nothing."""
 
     fact: Fact
     stamp: Stamp
@@ -94,7 +94,7 @@ def load_seen(text: str) -> Seen:
 
 
 FILE = "undo-3.sqlite"
-"""The database's name. Other versions of Duckflow, with a form that is not read here, use another number."""
+"""The database's name. Versions of Duckflow that store another form of it use another number."""
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS contents (blob TEXT PRIMARY KEY, data BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS baseline (path BLOB PRIMARY KEY, seen TEXT NOT NULL);
@@ -207,7 +207,7 @@ class Contents:
         self.look_again()
 
     def look_again(self) -> None:
-        """Empties the cache, because another process wrote, or our own write was taken back."""
+        """Empties the cache, because another process wrote, or a write of this process was rolled back."""
         self._held = None
 
     def _all(self) -> set[str]:
@@ -217,9 +217,9 @@ class Contents:
 
 
 class Change(NamedTuple):
-    """One change of a path by one piece of work. With `own`, Duckflow made it, or a command known to write there; else
-    anybody may have made it, while a command ran or around the time Duckflow was interrupted. `order` is its place
-    among all changes."""
+    """One change of a path by one piece of work. `own` means that Duckflow made it, or a command that is known to write
+    there; otherwise anybody may have made it while a command ran, or around the time Duckflow was interrupted. `order`
+    is its place among all changes."""
 
     path: str
     before: Fact | None
@@ -227,11 +227,11 @@ class Change(NamedTuple):
     own: bool = True
     order: int = 0
     undone: int = 0
-    """The number of the undo that took the change back; 0 while the change stands."""
+    """The number of the undo that took the change back; 0 if none has."""
 
 
 def moves(changes: Iterable[Change]) -> list[set[str]]:
-    """Returns the paths between which files were moved: a file left one place and came to another at once."""
+    """Returns the paths between which files were moved: the same content left one path and came to another."""
     sources, targets = dict[tuple[int, str], set[str]](), dict[tuple[int, str], set[str]]()
     for change in changes:
         if change.before and change.after is None and change.before.blob:
@@ -244,8 +244,8 @@ def moves(changes: Iterable[Change]) -> list[set[str]]:
 @dataclass
 class UndoWork:
     """The work of one author in one session: its changes, and in `left_out` those that undo cannot cover (kind, name,
-    number of files). A path occurs again where somebody else had changed it in between. `latest` is the place of its
-    last change among all changes. `undone` says that an undo has taken back as much of it as was possible."""
+    number of files). A path occurs several times if somebody else changed it in between. `latest` is the `order` of its
+    last change. `undone` says that an undo has taken back as much of it as was possible."""
 
     session: str
     author: WorkAuthor
@@ -346,7 +346,7 @@ class UndoLedger:
         return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
 
     def forget(self, session: str, name: str) -> None:
-        """Forgets the changes of some work. It stays known that there was such work."""
+        """Forgets the changes of some work, but not that there was such work."""
         question = "UPDATE works SET record = ? WHERE session = ? AND name = ?"
         self._database.execute(question, (NOTHING, session, name))
 

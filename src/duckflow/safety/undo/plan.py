@@ -1,4 +1,5 @@
-"""Plans the steps that bring files to an earlier or later state, finds what stands in the way, and carries them out."""
+"""Plans the steps that bring files to an earlier or later state, finds what makes steps impossible, and carries them
+out."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -41,7 +42,8 @@ class HistoryLine:
         return number == self.made or number in self.removed
 
     def taken_over(self, number: int, gone: Collection[int]) -> bool:
-        """Says whether a line of this change (made or removed by it) was also removed by another change that stands."""
+        """Says whether a line of this change (made or removed by it) was also removed by another change that was not
+        taken back."""
         return self.belongs_to(number) and any(other != number and other not in gone for other in self.removed)
 
 
@@ -63,7 +65,7 @@ class LineHistory:
         self._go_on(now, NOBODY, gone)
 
     def without(self, number: int) -> bytes | None:
-        """Returns the text without a change, or None where other changes took over its lines."""
+        """Returns the text without a change, or None where another change has removed lines of that change."""
         return self._text(number, {*self._gone, number})
 
     def with_again(self, number: int) -> bytes | None:
@@ -103,8 +105,8 @@ def _split(text: bytes) -> list[bytes]:
 
 OPEN = 0o700
 Rewrite = Callable[[Fact, Fact], Fact | None]
-"""A function that returns the present text with a change taken back or done again; None where other changes took over
-its lines."""
+"""A function that returns the present text with a change taken back or done again; None if another change has removed
+lines of that change."""
 
 
 class Overlap(Exception):
@@ -136,15 +138,15 @@ class UndoStep:
 
     @property
     def safe(self) -> bool:
-        """Says whether the step can be taken: its target is really kept, and nothing is removed that could not be
-        brought back. A thing that the work itself has put there (a pipe, a huge file) makes way for the target."""
+        """Says whether the step can be taken: the content of its target is kept; or, if the step only removes
+        something, that could be brought back."""
         if self.same_content:
             return True
         return self.target.kept if self.target else self.fact is None or self.fact.kept
 
     @property
     def replaces(self) -> bool:
-        """Says whether a new file takes the place of the old one by renaming alone."""
+        """Says whether the new file is simply put over the old one, so that the old one need not be removed first."""
         return self.target is not None and not is_folder(self.target) and not is_folder(self.fact)
 
 
@@ -165,7 +167,8 @@ class UndoPlan:
 
     @property
     def hopeless(self) -> bool:
-        """Says whether nothing can be taken back, be there changes or not."""
+        """Says whether nothing can be taken back, because there are no changes or because none of them can be
+        undone."""
         return not self.steps and not self.conflicts
 
     def take_out(self, stuck: Iterable[UndoStep]) -> list[UndoStep]:
@@ -193,9 +196,10 @@ class UndoPlan:
 def moved(
     now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
 ) -> Fact | None:
-    """Returns the state that a path with the state `now` gets when a change from `want` to `expected` is taken back.
-    Mode and owner stay as they are where the change did not touch them. `went_on` says that later changes stand; if a
-    later one made the path as wanted, this change would come back when that later one is taken back. Raises Overlap."""
+    """Returns the state that a path gets, from its state `now`, when a change from `want` to `expected` is taken back.
+    Mode and owner stay as they are where the change did not touch them. `went_on` says that later changes were not
+    taken back: then it is not enough that the path is already as wanted, since taking back a later change could bring
+    this one back. Raises Overlap."""
     target = _dressed(now, expected, want)
     if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
@@ -292,9 +296,9 @@ def is_folder(fact: Fact | None) -> bool:
 
 
 def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Change]) -> Fact | None:
-    """Returns this state if it was kept, else the latest kept one before it. A command may have made a file too large
-    to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the path,
-    `changes` those that are taken back."""
+    """Returns this state if its content was kept, else the latest kept one before it. A command may have made a file
+    too large to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the
+    path, `changes` those that are taken back."""
     first_order, state = min(change.order for change in changes), fact
     for earlier_change in sorted(every, key=lambda change: change.order, reverse=True):
         if (

@@ -205,7 +205,8 @@ class Recorder:
         self.ledger.save(work)
 
     def _running(self) -> tuple[UndoWork | None, Owns]:
-        """Returns the work of a command that is running, if there is one: changes meanwhile count as that command's."""
+        """Returns the work of a running command, if there is one, and a function that says which changes are certainly
+        its own. Changes that are found while the command runs count as its work."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
                 return self.ledger.work(window.session, window.author), _owns(window)
@@ -228,8 +229,10 @@ class Recorder:
         now = {path: seen for path, seen in now.items() if not _near(path, changing_paths)}
         if work and self._survey:
             # A file that an earlier survey left out is not new.
-            old = self._survey
-            self.baseline.write({path: now[path] for path in now if path not in baseline and old.left_out(path)})
+            earlier_survey = self._survey
+            self.baseline.write(
+                {path: now[path] for path in now if path not in baseline and earlier_survey.left_out(path)}
+            )
         if work:
             self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
         self._compare(now, work, owns)
@@ -237,8 +240,8 @@ class Recorder:
         return survey
 
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Says whether undo does not take back this change of git's own files: new objects, everything in a repository
-        that the work made, and an index that still stages the same files."""
+        """Says whether undo leaves this change of git's own files: new objects, everything in a repository that the
+        work made, and an index that still stages the same files."""
         folder, entries = git_folder(path), self.baseline.entries
         if not folder:
             return False
@@ -317,8 +320,8 @@ def _with_own_files(recorder: Recorder, work: Path, survey: Survey) -> Survey:
 
 
 def _programs_made(recorder: Recorder, work: Path, kind: str, folder: str) -> Iterator[Change]:
-    """Yields a change for the settings of a new repository if these settings or its hooks start programs. Undo leaves
-    new repositories in place, so the user is only told of this change."""
+    """Yields a change for the settings of a new repository if these settings or its hooks start programs. The user is
+    told of it, although undo leaves new repositories in place."""
     repository = find_repository(work / folder) if kind == "git_made" else None
     if (
         repository
@@ -377,8 +380,8 @@ def _near(path: str, others: Iterable[str]) -> bool:
 
 
 def _left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
-    """Yields files that cannot be brought back: `large`, `special` (pipes and such), `unkept` (not readable, or too
-    much)."""
+    """Yields the files that cannot be brought back, each after the reason: `large`, `special` (pipes and the like), or
+    `unkept` (not readable, or beyond the limit of copied data)."""
     for change in changes:
         for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
             size_reason = "large" if fact.size > largest_mb * MB else "unkept"

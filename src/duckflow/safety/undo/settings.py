@@ -11,7 +11,8 @@ class UndoSettings(Section):
     """Limits on the copies that undo keeps, and for how long. People are told what is not kept."""
 
     enabled: bool = True
-    """Undo is on. Without undo, changes and commands run even where nothing can be kept, such as on a full disk."""
+    """True if undo is on. Without undo, changes and commands run even where nothing can be kept, such as on a full
+    disk."""
     largest_file_mb: int = Field(default=50, ge=0)
     """The largest file that is copied. Changes of larger files cannot be undone, and people are told so."""
     copied_mb: int = Field(default=300, ge=0)

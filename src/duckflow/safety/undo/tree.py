@@ -1,4 +1,4 @@
-"""The work folder as undo reaches it: beneath one handle, never through a link."""
+"""The work folder as undo reaches it: only through the open handle of that folder, and never through a link."""
 
 import contextlib
 import errno

@@ -30,10 +30,10 @@ class Survey:
     places: set[str] = field(default_factory=set[str])
     """The ignored files and folders in which the watched files lie; an ignored file stands for itself."""
     blind: dict[str, str] = field(default_factory=dict[str, str])
-    """Folders of which nothing is known (unreadable, too deep, or more than is watched), each with its name for
-    people."""
+    """Folders whose files undo does not know (unreadable, too deep, or more files than are watched), each with its name
+    for people."""
     crowded: set[str] = field(default_factory=set[str])
-    """Folders with new files that are more than undo may cover. The files that were known before are covered."""
+    """Folders with more new files than undo may cover. Files that were known before are still covered."""
     repositories: list[str] = field(default_factory=list[str])
     linked: dict[tuple[int, int, int], list[str]] = field(default_factory=dict[tuple[int, int, int], list[str]])
     """The covered files that have several names (hard links). The key is device, inode and number of names; the value
@@ -229,8 +229,8 @@ class FolderWalk:
         return objects
 
     def _is_full(self, path: str) -> bool:
-        """Says whether no more new files are covered. What is known is covered all the same, so that nobody can make
-        undo forget it by filling the folder."""
+        """Says whether no more new files are covered. Files that are already known stay covered, so that nobody can
+        make undo forget them by filling the folder."""
         covered_count = self._of_git if self._in_git else len(self._survey.covered) - self._of_git
         if covered_count < self._settings.files:
             return False

@@ -24,7 +24,7 @@ COMPARED = 20_000
 """Texts with more changed lines than this are not compared, because that would take too long. Their diff shows all old
 lines, and after them all new ones."""
 DIFFED = 400
-"""The number of lines in the longest diff for which the result of an edit is quoted."""
+"""The result of an edit quotes the changed places from a diff that is cut after this many lines."""
 NOW_LINES = 40
 NOW_RUN = 2
 """The number of lines quoted from each end of a long run of new lines. The lines between are left out: the model wrote
@@ -41,8 +41,8 @@ class Diff:
 
 
 def diff(before: str, after: str, path: str, limit: int | None = None) -> Diff:
-    """Compares two texts. `before` is empty for a new file, and `after` for a deleted one. With a `limit`, the diff has
-    at most so many lines."""
+    """Compares two texts. `before` is empty for a new file, and `after` for a deleted one. With a `limit`, lines of the
+    diff beyond it are left out."""
     old, new = before.split("\n"), after.split("\n")
     start = _common(old, new)
     end = _common(old[start:][::-1], new[start:][::-1])
@@ -153,8 +153,7 @@ def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
 
 
 def _refuse_blots(change: TextChange) -> None:
-    """The model sees a mark in place of every secret. Raises a ToolError if the change would write such a mark into a
-    file that has the secret itself there."""
+    """Raises a ToolError if the change would replace a secret by the mark that the model sees in its place."""
     text_before = change.before.raw if change.before else ""
     if change.raw.count(BLOT) > text_before.count(BLOT) and mask(text_before).hidden:
         name = shown(change.path)
@@ -201,7 +200,7 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
 
 
 def _now(change: TextChange, changes: str) -> str:
-    """Quotes the changed places as they read now, with line numbers, so that the model need not read them again. New
+    """Quotes the changed places as they are now, with line numbers, so that the model need not read them again. New
     lines have a `+`. Returns an empty text if the model wrote the whole file, because then it knows the text."""
     lines, quoted_lines, run = to_lf(change.raw).split("\n"), list[str](), list[str]()
     number = 0

@@ -52,7 +52,7 @@ def _shared(letters: Counter[str], line: str) -> float:
 QUOTED = 2000
 LINES_NAMED = 10
 TELLING = 12
-"""A new text of at least this length that already stands in the file suggests that the edit was made before."""
+"""If a new text of at least this length is already in the file, the edit was probably made before."""
 
 # The ways in which two lines are compared, from strict to loose.
 LOOSER: tuple[Callable[[str], str], ...] = (str.rstrip, str.strip, lambda line: " ".join(line.split()))

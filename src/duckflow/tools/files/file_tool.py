@@ -156,8 +156,8 @@ class FileTool(Tool[A]):
         self.settings = settings
 
     def deed(self, args: A, preview: Preview) -> Deed:
-        """Returns the deed of reading, with the place that the path really leads to, because a link to a secret file
-        may have a harmless name."""
+        """Returns the effects of the call. For a read they name the place that the path really leads to, because a link
+        to a secret file may have a harmless name."""
         deed = super().deed(args, preview)
         if deed.reads:
             with suppress(ToolError):

@@ -10,7 +10,7 @@ SIZE_LIMIT = 200_000
 
 
 def fault_in(path: str, text: str, before: str = "") -> str:
-    """Names the plain fault of the text in one line for the model; empty if the text has none."""
+    """Describes, in one line for the model, a mistake that is plain in the text; empty if there is none."""
     if len(text) > SIZE_LIMIT:
         return ""
     match path.lower().rpartition(".")[2]:

@@ -108,8 +108,8 @@ class WriteFile(FileTool[WriteArgs]):
             raise self._refusal(document, f"You have read only a part of {name}.", "file.read_first")
 
     def _refusal(self, document: Document, why: str, key: str) -> ToolError:
-        """Makes the error that refuses a write. The error quotes the current text if that is short: then the model has
-        seen the text and may try again at once."""
+        """Makes the error that refuses a write. It quotes the current text if that is short: then the model has seen
+        the text and may try again immediately."""
         name, text = shown(document.path), document.text
         if not self._may_quote(document):
             way_out = "Read it first, or edit only a part of it."

@@ -27,13 +27,13 @@ LISTS = ("tools", "prompts", "resources")
 PROGRESS = "notifications/progress"
 
 Elicit = Callable[[Table], Awaitable[Table]]
-"""Asks the user a server's question, and returns the answer in the form of the protocol."""
+"""A function that asks the user a server's question, and returns the answer in the form of the protocol."""
 Show = Callable[[str], None]
 
 
 class Client:
-    """A client of one server. `over_stdio` or `over_http` comes first, then `connect`. A refusal of the server is
-    raised as an RpcError."""
+    """A client of one server. Call `over_stdio` or `over_http` first, then `connect`. A refusal of the server is raised
+    as an RpcError."""
 
     def __init__(
         self, folder: Path, elicit: Elicit, changed: Callable[[str], None], ended: Callable[[str], None]

@@ -25,7 +25,7 @@ TakePicture = Callable[[bytes, str], Picture]
 
 
 class KeptOutputs:
-    """Files for outputs that do not fit into a prompt, in a folder of Duckflow. Old files are deleted."""
+    """Files for outputs that do not fit into a prompt, in one of Duckflow's own folders. Old files are deleted."""
 
     def __init__(self, folder: Path, most: int, take: TakePicture | None = None) -> None:
         """`take` keeps a picture with the conversation. It is None where there is no conversation."""
@@ -138,7 +138,7 @@ def _kept_data(kind: str, block: Table, name: str, outputs: KeptOutputs) -> Cont
 
 
 def _says(text: str, structured: Any) -> bool:
-    """Says whether every value of the structured content stands in the text already."""
+    """Says whether every value of the structured content occurs in the text already."""
     match structured:
         case dict():
             return bool(text) and all(_says(text, value) for value in cast("Table", structured).values())

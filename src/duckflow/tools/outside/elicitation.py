@@ -38,8 +38,8 @@ class UnfitValue(ValueError):
 
 
 async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params: Table) -> Table:
-    """Asks the user, and returns the answer in the form of the protocol: the values, that the user declined, or that
-    the form was not asked."""
+    """Asks the user, and returns the answer in the form of the protocol: the values; or that the user declined, or that
+    the form could not be asked."""
     message = str(params.get("message", ""))
     schema = as_table(params.get("requestedSchema"))
     fields = _fields(schema)

@@ -107,7 +107,8 @@ class HttpTransport:
             carry_task.add_done_callback(self._telling.discard)
 
     async def delivered(self) -> None:
-        """Waits until every message without an answer has arrived, so that the next request does not overtake it."""
+        """Waits until every message that expects no answer was delivered, so that the next request does not overtake
+        it."""
         await asyncio.gather(*self._telling)
 
     def listen(self) -> None:

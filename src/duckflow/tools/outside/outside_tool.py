@@ -103,8 +103,8 @@ class OutsideTool(Tool[OutsideArgs]):
         return Preview(diff="\n".join(shown_line(line) for line in lines))
 
     def deed(self, args: OutsideArgs, preview: Preview) -> Deed:
-        """Returns a deed that may do anything, whatever the server says of it: its program runs outside of the
-        sandbox."""
+        """Returns the effects of the call: it may do anything, whatever the server says of it, because its program runs
+        outside of the sandbox."""
         reasons = [say("risk.outside_tool", server=self.server.name)]
         if self._hints.get("destructiveHint") is True:
             reasons.append(say("risk.outside_destroys"))

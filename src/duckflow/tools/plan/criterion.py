@@ -36,8 +36,8 @@ ARGUMENT = (
     r"|(?=[A-Za-z0-9_./:-]*(?:[a-z0-9]_[a-z0-9]|::|[A-Za-z0-9_]{2}\.[a-z_]|/(?!or\b|fail\b)))[A-Za-z_.][A-Za-z0-9_./:-]*)"
     r"(?<![.:])(?![A-Za-z0-9_/:-]|\.[A-Za-z0-9_])(?! (?:exists?|contains?|is|are|has)\b)"
 )
-"""A pattern for an argument of a command, as opposed to a word of the sentence: an option, also with a quoted value, a
-word before an option, a file, or a name with a sign in it."""
+"""A pattern for an argument of a command, as opposed to a word of the sentence: an option (its value may be quoted), a
+word before an option, a file, or a name with a sign such as `_` or `::` in it."""
 QUOTED = (
     r"`(?P<code>[^`\n]+)`|「(?P<single>[^」\n]+)」|『(?P<double>[^』\n]+)』|\"(?P<plain>[^\"\n]+)\"|“(?P<curly>[^”\n]+)”"
     r"|(?<![A-Za-z0-9])'(?P<tick>[^'\n]+)'(?![A-Za-z0-9])"
@@ -64,8 +64,8 @@ class NamedThing(NamedTuple):
     quotation marks is not always clear."""
 
     def as_run(self, command: str) -> "NamedThing":
-        """Returns the thing with the command that was run as its name, if the criterion can be read so: `pytest -q
-        tests passes` may name `pytest -q` or `pytest -q tests`."""
+        """Returns the thing with the command that was run as its name, if the criterion may mean this command: `pytest
+        -q tests passes` may mean `pytest -q` or `pytest -q tests`."""
         call = re.split(r"\s*(?:\d>|[|&;<>\n])", command)[0]
         begins_so = call.startswith(f"{self.name} ") and self.written.startswith(call)
         ends_there = begins_so and not re.match(r"[./:=-]*\w", self.written[len(call) :])
@@ -189,9 +189,8 @@ def _wanted(kind: Literal["file", "command"], subject: Piece, texts: list[Piece]
 
 
 def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedThing:
-    """Adds the statements that the words after a thing make about its content. A word that is named as such can be
-    looked for; any other statement cannot be checked. A known check gets no statements, because its report says
-    enough."""
+    """Adds what the words after a thing say about its content. A word that is marked as one can be looked for; any
+    other statement cannot be checked. A known check gets no statements, because its report says enough."""
     if thing.kind == "command" and recognised(thing.name):
         return thing
     words = [word for piece in (subject, *texts) for word in _words_in(piece.after)]

@@ -1,5 +1,5 @@
-"""Drafts of plans and tasks by the model: requested with a procedure, checked, and sent back with the problem at most
-twice."""
+"""Drafts of plans and tasks by the model. The model is asked with a procedure (a prompt for one purpose); an unusable
+draft is sent back with the problem at most twice."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -34,7 +34,8 @@ def usable_in_tasks(operations: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 async def drafted(think: Think, procedure: str, values: Mapping[str, str], schema: Any, read: Callable[[str], T]) -> T:
-    """Returns the draft that the model writes by a procedure. Raises a ToolError if the draft stays unusable."""
+    """Returns the draft that the model writes. `procedure` names the prompt, `values` fill it, and `read` checks the
+    reply. Raises a ToolError if the draft stays unusable."""
     failures: list[tuple[str, str]] = []
     while True:
         reply = await think(procedure, values, schema, failures)
@@ -136,7 +137,8 @@ class Drafter:
         return (await self._drafted_tasks(plan, step, changes, answers=False))[0]
 
     async def tasks_for(self, plan: Plan, step: Step, words: str) -> tuple[list[Task], str]:
-        """Drafts tasks in view of the user's words to the step. Returns them with the model's answer to the user."""
+        """Drafts tasks that take up what the user has said to the step. Returns them with the model's answer to the
+        user."""
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:

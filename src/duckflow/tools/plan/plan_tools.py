@@ -279,8 +279,7 @@ def needs_done(plan: Plan, step: Step) -> None:
 
 
 def weakened(before: Plan, after: Plan) -> str:
-    """Returns the demands of an approved plan that its revision drops: steps that are left out, and things that a
-    criterion names."""
+    """Returns what a revision drops from an approved plan: steps, and things that the criterion of a step demands."""
     new_steps = {step.step_id: step for step in after.steps}
     lost_texts: list[str] = []
     for step in before.steps:

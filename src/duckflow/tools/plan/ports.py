@@ -7,7 +7,8 @@ from duckflow.state.agent import Job
 
 
 class Think(Protocol):
-    """Asks the model to carry out a procedure. `failures` are earlier replies, each with its fault."""
+    """Asks the model with the prompt that `procedure` names. `failures` are the model's earlier replies, each with its
+    fault."""
 
     async def __call__(
         self,

@@ -27,9 +27,9 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the results that prove the step and are newer than the last change that concerns it; empty if it is not
     proved.
 
-    Everything that the step's criterion names must be there and have ended as the criterion says; the exit code of
-    another command proves nothing. If the criterion names nothing, a command counts that was the step's own task, runs
-    a file of the step, or runs the tests. Code that is written in the command itself proves nothing, unless it uses a
+    Everything that the step's criterion names must be there and have ended as the criterion says; other commands prove
+    nothing by their exit code. If the criterion names nothing, these commands count: a task of the step, a run of one
+    of its files, and a run of the tests. Code that is written in the command itself proves nothing, unless it uses a
     file of the step. A step without any criterion is also proved by the files that it was to make."""
     if wanted_things := named_in(step.success):
         if unchecked(step):
@@ -81,7 +81,7 @@ def unchecked(step: Step) -> str:
 
 
 def _meant(state: AgentState, step: Step) -> list[str]:
-    """Returns the files made or changed by the work whose whole paths stand in the step's own text."""
+    """Returns the files that the work has made or changed and whose whole paths occur in the step's own text."""
     return [path for path in dict.fromkeys((*made_by(step), *state.files_changed)) if path in step.text]
 
 
@@ -153,15 +153,17 @@ def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
     if check := recognised(wanted.name):
         return _check_speaks(evidence, wanted, check.name.split())
     calls, ran_calls = plain_calls(wanted.name), plain_calls(evidence.command)
-    decides = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
+    decides_end = _just(evidence, wanted) or bool(ran_calls and calls and ran_calls[-1].is_run_of(calls[-1]))
     if wanted.code == "0" and evidence.code == 0:
         # If the last call succeeded, the calls that had to succeed before it have succeeded, too.
-        sure = decides or (calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls))
-        return holds(evidence.output, wanted) if sure else None
-    if not decides or not (runs_alone(evidence.command) or _just(evidence, wanted)):
+        is_certain = decides_end or (
+            calls and all(any(ran_call.is_run_of(call) for ran_call in ran_calls) for call in calls)
+        )
+        return holds(evidence.output, wanted) if is_certain else None
+    if not decides_end or not (runs_alone(evidence.command) or _just(evidence, wanted)):
         return None
-    fits = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
-    return fits and holds(evidence.output, wanted)
+    has_wanted_code = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
+    return has_wanted_code and holds(evidence.output, wanted)
 
 
 def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) -> bool | None:
@@ -170,8 +172,8 @@ def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) 
     if check is None or check.ok is None or check.check.split()[:1] != named[:1]:
         return None
     if wanted.code != "0":
-        fits = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
-        return fits and holds(evidence.output, wanted)
+        has_wanted_code = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
+        return has_wanted_code and holds(evidence.output, wanted)
     if not check.ok:
         return False if set(named) <= set(check.check.split()) else None
     return holds(evidence.output, wanted) if set(check.check.split()) <= set(named) else None
@@ -186,7 +188,8 @@ def holds(text: str, wanted: NamedThing) -> bool:
 
 
 def _stands_in(plain: str, text: str) -> bool:
-    """Says whether a text occurs. A number, or a single character, must stand alone: 5 is not in 15 or 0.5."""
+    """Says whether `plain` contains a text. A number, or a single character, must stand alone: 5 is not in 15 or
+    0.5."""
     wanted_text = _plain(text)
     if not NUMBER.fullmatch(wanted_text):
         return wanted_text in plain

@@ -24,8 +24,8 @@ def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
 
 
 def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str = "") -> None:
-    """Tells the steps at work that the plan was changed. Without `words` they get their new text. If a step has already
-    ended, the user is told that the change came too late."""
+    """Tells the steps at work that the plan was changed: in the user's `words`, or without them by the steps' new
+    texts. If a step has already ended, the user is told that the change came too late."""
     plan_after, old_steps = state.plans[before.plan_id], {step.step_id: step for step in before.steps}
     changed_steps = [
         step for step in plan_after.steps if step.step_id in old_steps and _text(step) != _text(old_steps[step.step_id])

@@ -38,9 +38,9 @@ class SeenResult(NamedTuple):
 def results(
     state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int, files: "Sequence[FilePiece]"
 ) -> list[SeenResult]:
-    """Returns results about the step's files first, then about the plan's files; of each call only the latest. The
-    output of a command is valid while no file has changed since. A line of a search result is valid while the file
-    still has that line. Lines that the quoted `files` hold, and lines that concern other steps, are left out."""
+    """Returns results about the step's files first, then about the plan's files, and of equal calls only the latest.
+    The output of a command is left empty if a file has changed since; lines of a search result are left out if the file
+    has changed there, if they are in the quoted `files`, or if they concern other steps."""
     step_files, quoted_lines = StepFiles(plan, step, (piece.path for piece in files)), _lines_in(files)
 
     def is_wanted(path: str, number: int) -> bool:
@@ -229,7 +229,8 @@ def _lines_read(state: AgentState, plan: Plan, texts: _Texts) -> dict[str, set[i
 
 
 def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
-    """Returns the indexes of runs of lines that stand elsewhere now, because lines near them were added or removed."""
+    """Returns the indexes of runs of lines that are in another place now, because lines near them were added or
+    removed."""
     from difflib import SequenceMatcher
 
     first = max(0, start - NEAR)
@@ -239,7 +240,7 @@ def _moved(shown: list[str], lines: list[str], start: int) -> set[int]:
 
 
 def _lines_written(plan: Plan, texts: _Texts) -> dict[str, set[int]]:
-    """Returns the indexes of the lines that the plan's tasks put into files, where they stand now."""
+    """Returns the indexes of the lines that the plan's tasks put into files, as far as the lines are still there."""
     numbers_by_path: dict[str, set[int]] = {}
     done_tasks = [
         task for step in plan.steps for task in step.tasks if task.status == "completed" and len(task.makes) == 1
@@ -281,7 +282,7 @@ def _turns_of(plan: Plan, state: AgentState) -> set[int]:
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[range]:
-    """Yields the numbers as ranges. A gap that is shorter than the heading of another piece would be is filled."""
+    """Yields the numbers as ranges. A gap is filled if it is shorter than the heading that another piece would need."""
     begin = end = -1
     for number in sorted(numbers):
         if begin < 0 or number > end + SMALL_GAP:

@@ -37,7 +37,7 @@ def files_of(plan: Plan, step: Step) -> list[str]:
 
 
 def _needed_by(plan: Plan, step: Step) -> set[str]:
-    """Returns the ids of the steps that this one depends on, and of those that these depend on. It goes no further
+    """Returns the ids of the steps that this step depends on, and of the steps that those depend on. It goes no further
     back, so that a late step is told no more than an early one."""
     needed_ids = set(step.depends_on)
     return needed_ids.union(*(other.depends_on for other in plan.steps if other.step_id in needed_ids))

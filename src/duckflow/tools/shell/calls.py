@@ -114,7 +114,8 @@ def plain_calls(command: str) -> list[PlainCall]:
 
 
 def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Returns the variables that are set for a call, and the words of the call itself, in one spelling of several."""
+    """Returns the variables that are set for a call, and the words of the call itself. Different spellings of the same
+    call, such as `python3 -u` and `python`, become one."""
     variables = list[str]()
     while words:
         wrapper = next((names for names in WRAPPERS if tuple(words[: len(names)]) == names), ())
@@ -165,8 +166,8 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
         and earlier_parts[0][1][0] == "set"
         and bool(re.fullmatch(STRICT, " ".join(earlier_parts[0][1][1:])))
     )
-    signs = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
-    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in signs):
+    operators = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
+    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in operators):
         return []
     if not all(map(_keeps_meaning, earlier_parts[1:] if is_strict else earlier_parts)) or not _sets_only_harmless(
         words
@@ -207,7 +208,7 @@ def _without_texts(command: str) -> str:
 
 
 def runs_alone(command: str) -> bool:
-    """Says whether no other call of the command than the deciding one can have failed."""
+    """Says whether only the deciding call of the command can have failed."""
     *earlier_calls, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier_calls)
 

@@ -93,8 +93,8 @@ class RecognisedCheck(NamedTuple):
     alone: bool
     """True if nothing else in the command can have failed."""
     folder: str = ""
-    """The folder below the work folder in which the check runs. Files outside of it are not checked, as if the command
-    named the folder."""
+    """The folder below the work folder in which the check runs. It counts like a word of the command, since files
+    outside of it are not checked."""
     hidden: bool = False
     """True if another call may decide how the command ends, so that only failures of the run count."""
 

@@ -113,7 +113,7 @@ OnOutput = Callable[[str, int], None]
 
 
 class Live:
-    """Passes text on at once when there is little of it. When much text comes, only its end is passed on, at
+    """Passes text on immediately when there is little of it. When much text comes, only its end is passed on, at
     intervals."""
 
     def __init__(self, on_output: OnOutput) -> None:

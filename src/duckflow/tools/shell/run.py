@@ -69,7 +69,7 @@ class ShellArgs(Args):
 
 @dataclass
 class Running:
-    """A command that is running."""
+    """A running command: its process, its output so far, and the means to pause it and to judge its checks."""
 
     args: ShellArgs
     process: Process
@@ -341,8 +341,8 @@ def _printed(output: str, check: CheckReport | None) -> str:
 
 
 def _access(names_secret: bool, may_read: bool) -> SecretAccess:
-    """Returns what a command may do with secret files. A command that names one may change it, since the user has seen
-    just that; a call that asks for them, or a user who allows them, means reading."""
+    """Returns what a command may do with secret files. If it names one, the user has seen that, and it may change the
+    file. If it only asks for them, or the user allows them in general, it may read them."""
     return "write" if names_secret else "read" if may_read else "none"
 
 

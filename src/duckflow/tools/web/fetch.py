@@ -39,8 +39,7 @@ class FetchPage(WebTool[FetchArgs]):
         return read_address(args.url)
 
     def deed(self, args: FetchArgs, preview: Preview) -> Deed:
-        """Returns a deed that only reads if the call asks for the next piece of a stored page, which needs no
-        network."""
+        """Returns the effects of the call. The next piece of a stored page is only read, without network."""
         return Deed("read") if self._is_kept(args) else super().deed(args, preview)
 
     def doing(self, args: FetchArgs) -> Phrase:

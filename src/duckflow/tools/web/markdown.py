@@ -16,7 +16,8 @@ SITE_PARTS = frozenset(("header", "footer"))
 NOT_READ = re.compile(
     r"(?:^|[\s_-])(?:linenos?|gutter|line-?numbers?|blob-num|headerlink|visually-hidden|sr-only)(?:$|[\s_-])"
 )
-"""Classes of line numbers beside code, of marks beside headings, and of texts for screen readers only."""
+"""Matches CSS classes of parts that are left out: line numbers beside code, marks beside headings, and texts for screen
+readers only."""
 LANGUAGE = re.compile(
     r"(?:^|\s)(?:(?:language|lang|highlight-source|highlight)-|brush:\s*|sourceCode\s+)([A-Za-z][\w+#]*)"
 )
@@ -32,7 +33,7 @@ SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
 IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
 BREAK = "\x00"
-"""A stand-in for a line break inside a line, until its block is put together."""
+"""Replaces a line break inside a line until the whole block is put together."""
 
 
 class PageText(NamedTuple):
@@ -78,7 +79,7 @@ class _Writer:
         self._base = base
         self._whole_page = whole_page
         self._classes = classes
-        """Classes of the elements around the current one: some pages name the language of code there."""
+        """CSS classes of the elements around the current one: some pages name the language of code there."""
 
     def blocks(self, children: "Iterable[Element | str]") -> list[str]:
         texts: list[str] = []
@@ -257,7 +258,8 @@ class _Writer:
 
 
 def _item(sign: str, first: str, rest: Iterable[str]) -> str:
-    """Writes a list item. Its further parts stand below it, indented; lists follow without an empty line."""
+    """Writes a list item. Its other parts follow below, indented, and separated by an empty line unless they are
+    lists."""
     text = first + "".join(("\n" if _is_list(part) else "\n\n") + part for part in rest)
     return sign + re.sub(r"\n(?=[^\n])", "\n" + " " * len(sign), text)
 
@@ -285,7 +287,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(element: Element, around: str) -> str:
-    """Returns the code as it stands, in a fence that is longer than any fence inside the code."""
+    """Returns the code unchanged, in a fence that is longer than any fence inside the code."""
     text = "".join(_code_text(element.children)).strip("\n").replace("\xa0", " ")
     classes = " ".join(part.attrs.get("class", "") for part in (element, *element.all("code"))) + f" {around}"
     match = LANGUAGE.search(classes)
