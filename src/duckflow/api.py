@@ -30,8 +30,8 @@ from duckflow.view.view import View
 
 Reply = str | None
 Answer = Callable[[Question], Reply | Awaitable[Reply]]
-"""Answers a question by words, as a user would type them, or by the key of one of its choices. None means that nobody
-can answer; the action in question is then not done."""
+"""A function that answers a question: by words, as a user would type them, or by the key of one of its choices. None
+means that nobody can answer; the action in question is then not done."""
 Result = TypeVar("Result")
 ANSWER_TRIES = 3
 
