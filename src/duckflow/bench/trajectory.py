@@ -36,7 +36,8 @@ Step = dict[str, Any]
 
 @dataclass(slots=True)
 class Track:
-    """The steps of the conversation, or of one agent or job, and the data for its next step."""
+    """The steps of the conversation, or of one agent or job. It also holds the data that is collected for the next
+    step."""
 
     steps: list[Step] = field(default_factory=list[Step])
     usage: Usage = field(default_factory=Usage)
