@@ -15,7 +15,7 @@ from duckflow.rpc import RpcError
 TRIES, AGAIN_SECONDS = 5, 0.5
 log = logging.getLogger(__name__)
 MakeLaunch = Callable[[tuple[str, ...]], Awaitable[Launch]]
-"""A function that makes the launch of a program in the work folder, confined as commands are."""
+"""A function that prepares the launch of a program in the work folder, confined in the same way as commands."""
 
 
 class LanguageServers:
