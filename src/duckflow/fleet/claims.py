@@ -33,7 +33,7 @@ TAKING = 2026_2205
 """The database lock under which attempts are taken. It is needed because limits count the attempts of other workers."""
 PAGE = 50
 PATIENCE_WITH_PLACES = 3
-"""Number of leases that a machine may go without a sign of life before other machines of the fleet take its tasks."""
+"""A machine that shows no sign of life for this many leases loses its tasks to the other machines of the fleet."""
 MOST_GOES = 10
 """The most times that an attempt is begun. If its workers keep dying, the attempt itself may kill them."""
 WAITS = (ATTEMPTS.c.state == "queued") & (ATTEMPTS.c.wanted == "")

@@ -27,9 +27,11 @@ OTHERS_LOOK = 3.0
 POLLING, POLLING_OF_MANY = 0.5, 1.0
 """Seconds between two checks for a queued attempt: in a SQLite file, and in a database that many workers use."""
 MOST_WAITING = 4
-"""The most attempts that may wait for a person, as a multiple of those that may run: each takes memory."""
+"""The most attempts that may wait for a person, as a multiple of the attempts that may run. Waiting attempts take
+memory, too."""
 TIDYING_PART = 0.15
-"""Part of a lease in which attempts may end by themselves. It is less than the part left when a worker gives up."""
+"""The part of a lease in which attempts may end by themselves when their worker gives up. The lease then still has more
+time left than this."""
 
 
 class Workplace(NamedTuple):
