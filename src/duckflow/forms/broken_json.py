@@ -18,7 +18,7 @@ MOST_TRIED = 2_000
 """The largest number of brackets at which JSON is looked for, one after another: each failed try searches the text
 before its bracket once more."""
 COST_OF_MENDING = 200
-"""The number of tries that one mending counts as, because it searches all of the text that follows several times."""
+"""One mending counts as this many tries, because it searches all of the following text several times."""
 FORGOTTEN = ("}", "]}", "}]}")
 """Closing brackets that a model may have forgotten at the end: the Decision's, its action list's, its last action's."""
 

@@ -154,7 +154,8 @@ def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
 
 
 def _meant(field: str, word: str, known: Sequence[str]) -> str | None:
-    """Returns the value that a word stands for; None for an unknown word, about which the model is not asked."""
+    """Returns the value that a word stands for. Returns None for an unknown word, which is not worth another request to
+    the model."""
     return next((value for value in known if word == value or fullmatch(f"checks.{field}.{value}", word)), None)
 
 
