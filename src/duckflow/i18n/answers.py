@@ -77,7 +77,7 @@ class WholeAnswer(NamedTuple):
     wish: bool = False
     """The answer agrees, but says more or sets a condition."""
     reaches: bool = False
-    """The answer may set the scope of a yes, in words that are not known for certain."""
+    """The answer has words about the scope of a yes (how far it goes), but their meaning is not certain."""
     against: bool = False
     """Some words of the answer may speak against the thing that was asked."""
     rest: str = ""
@@ -179,15 +179,16 @@ def without_own_doing(plain: str, language: str) -> str:
 
 
 def _polite_order(plain: str, language: str) -> str:
-    """Returns the order in a yes that is politely put as a question ("yes, could you run it?"); empty if none is."""
+    """Returns the order in an answer that says yes and asks for something politely ("yes, could you run it?"). Returns
+    an empty text if there is no such order."""
     polite = search("scopes.polite", plain, language)
     agrees = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
     return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and agrees else ""
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
-    """Reads an answer with a yes and further clauses. Clauses that agree, praise, remark something or set the scope are
-    understood; if there are no others, the answer is a yes. If a clause refuses, the reading `read` stays."""
+    """Reads an answer that has a yes and further clauses. Clauses that agree, praise, remark something or set the scope
+    are understood. If all clauses are, the answer is a yes. If a clause refuses, `read` is returned unchanged."""
     agreed, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         kinds = set(kinds_in(clause, language))

@@ -45,8 +45,8 @@ def one_question(text: str) -> str:
 
 
 def settled(text: str, whole: bool = False) -> int:
-    """Returns the length of the text that stays: up to the first question after which only questions follow. `whole`
-    means that the text is complete, so its last sentence may lack an end."""
+    """Returns the length of the text to keep: the text up to the first question after which only questions follow.
+    `whole` means that the text is complete, so that its last sentence may lack an end."""
     marked_text = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
     if not has_question(marked_text):
         return len(text)
@@ -109,7 +109,8 @@ def _place(text: str, place: int) -> tuple[bool, str]:
 
 
 def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
-    """Says whether only questions follow. A list after a question does not count: it holds the question's choices."""
+    """Says whether only questions follow after this place of the text. A list after a question does not count, because
+    it holds the question's choices."""
     first = _word_from(text, place)
     if first == len(text):
         return not whole
