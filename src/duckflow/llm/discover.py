@@ -217,7 +217,8 @@ def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
 EMBEDDED_PACKAGE = "xllamacpp"
 NO_MODEL = "model.none_found"
 BY_ITSELF = "model.chosen.embedded"
-"""The key of the reason for the local model: the user has named no model, and no other one was found."""
+"""The key of the sentence that explains the choice of the local model: the user named no model, and no other was
+found."""
 LISTING_SECONDS = 5.0
 WORKABLE_WINDOW = 32_768
 """The tokens that a model needs for good work. The user gets a note when a server gives fewer, although the model could
