@@ -11,7 +11,7 @@ LARGEST = 0.35
 """The share of the budget that one message may take. A longer message is cut, so that it does not push out all
 others."""
 TOKENS_A_MESSAGE = 1500
-"""Tokens of the budget for each of the latest messages that stay whole: a larger budget keeps more of them whole."""
+"""Tokens of the budget for which one of the latest messages stays whole. A larger budget keeps more of them whole."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
 _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 
