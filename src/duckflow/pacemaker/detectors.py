@@ -144,8 +144,8 @@ class SameError:
 
 class SameCall:
     """Finds a call that fails several times in a row, unless it changes something each time, as a bisection does. It
-    also finds a call that is soon made again with the same result, if no edit in between could have changed the result.
-    The same talk or edits count only in a row."""
+    also finds a call that is soon repeated with the same result, if no edit in between could have changed the result.
+    Talk and edits must repeat without anything in between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -194,7 +194,7 @@ class Rewriting:
 
 
 class Cycle:
-    """Finds a sequence of two or more steps that is repeated. A second round is enough for a replan."""
+    """Finds a sequence of two or more steps that is repeated. A second round is enough to make the model plan anew."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._enough = settings.again.replan
@@ -227,8 +227,8 @@ NAMED = 3
 
 
 class LostFocus:
-    """Notices focus that stays below its threshold before several loops without progress. A loop before which focus
-    rises does not count."""
+    """Notices that focus stays below its threshold in several loops in a row that make no progress. A loop in which
+    focus has risen does not count."""
 
     def __init__(self, low: float, beats: int) -> None:
         self._low = low

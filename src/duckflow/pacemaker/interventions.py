@@ -1,4 +1,5 @@
-"""The Pacemaker's interventions and the reasons for them: a hint, a replan, or a Duck Call with choices that fit."""
+"""The Pacemaker's interventions and the reasons for them: a hint, a new plan (replan), or a question to the user (Duck
+Call) with choices that fit."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -109,7 +110,8 @@ KNOWS_WHAT_WAS_TRIED = frozenset({Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELS
 
 
 class DuckChoice(NamedTuple):
-    """One numbered choice. With `wants_text` it makes sense only with words of the user."""
+    """One numbered choice of a Duck Call (a question that the Pacemaker asks). With `wants_text` it makes sense only
+    with words of the user."""
 
     key: str
     effect: Effect
@@ -166,7 +168,7 @@ class Hint(NamedTuple):
 
 
 class Replan(NamedTuple):
-    """Goes back to PLANNING once, with a list of what was tried. The loop goes on."""
+    """An intervention that goes back to PLANNING once, with a list of what was tried. The loop goes on."""
 
     finding: Finding
     tried: tuple[str, ...]
@@ -187,7 +189,7 @@ class Replan(NamedTuple):
 
 
 class DuckCall(NamedTuple):
-    """The loop stops and asks the user."""
+    """An intervention that stops the loop and asks the user."""
 
     reason: Reason
     pattern: Pattern

@@ -143,7 +143,8 @@ class Pacemaker:
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
-        """Returns the Duck Call for a turn whose replan did not help, whatever the detectors say."""
+        """Returns the Duck Call for a turn that did not get better after the model had planned anew, whatever the
+        detectors say."""
         self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
@@ -175,7 +176,7 @@ class Pacemaker:
         return self.allowance.gained_since(self._last_beat)
 
     def take_notices(self) -> tuple[Phrase, ...]:
-        """Returns lines that tell the user about extensions of the limit, each once."""
+        """Returns the lines about extensions of the limit that the user has not been told yet."""
         notices = tuple(self.allowance.notices)
         self.allowance.notices.clear()
         return notices

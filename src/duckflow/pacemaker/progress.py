@@ -31,7 +31,7 @@ MOST_SEEN = 50_000
 LINES = 2_000
 """The largest number of lines of one result that are examined."""
 MANY_LINES = 50
-"""The worth of a result rises by one for every this many new lines."""
+"""The number of new lines that raise the worth of a result by one."""
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
 PROBED = r"[0-9]{1,18}"
@@ -42,14 +42,14 @@ FOUND = 3
 
 
 class Gained(NamedTuple):
-    """The progress of a step. `solid` is its worth. A 0 means that the model could repeat the step at will, so the step
-    earns only the first few extensions of the limit."""
+    """The progress of a step. `solid` is its worth. If it is 0, the model could make such progress at will, so it earns
+    only the first few extensions of the limit."""
 
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
     """True if the step only talked, handed work to an agent, or looked at or changed a place that has nothing to do
-    with the request, in vain or not."""
+    with the request. It does not matter whether it found anything there."""
 
 
 NOTHING = Gained()
@@ -93,7 +93,8 @@ class SeenMaterial:
         return len(new), 2 * len(new) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
-        """Says whether a text uses new words of the material that was seen since the last such text."""
+        """Says whether a text of the model reports on its reading. Such a text uses enough new words of the material
+        that was seen since the last report."""
         terms = set(re.findall(TERM, text.casefold()))
         tells = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
         _remember(self._terms, terms)
@@ -111,7 +112,7 @@ class SeenMaterial:
         return path.rpartition("/")[2] in self._shown
 
     def mentions(self, path: str) -> bool:
-        """Says whether a text that was read names the file, as a plan does."""
+        """Says whether a text that the model has read, such as a plan, names the file."""
         return path.rpartition("/")[2] in self._mentioned
 
 
@@ -182,9 +183,9 @@ class SearchAnswers:
         self._versions.add(change_signature(step))
 
     def look(self, step: LoopStep) -> Gained:
-        """Returns a gain for the answer about another version, which is solid if the answer differs from the last one.
-        For the same version, a new question gains something if its answer is known but differs from the last; that gain
-        is solid only if the check closes in on a number."""
+        """Returns the gain (progress) that the answer of a check makes. For another version of the files, the gain is
+        solid if the answer differs from the last one. For the same version, a new question gains something if its
+        answer is known but differs from the last; that gain is solid only if the check closes in on a number."""
         name, version, question = check_name(step), len(self._versions), call_signature(step.name, step.args)
         answer = hash((step.is_error, result_signature(step.result.partition("\n")[2], printed=True)))
         last_version, last_answer = self._last.get(name, (version, answer))
@@ -286,14 +287,15 @@ class TurnProgress:
         )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
-        """Says whether a file that was asked for is read for the first time. Files of one project may look alike."""
+        """Says whether a file that was asked for is read for the first time. This counts even if the file looks like
+        another one that was read."""
         first = step.kind == "read" and not elsewhere and step.subject not in self._opened
         self._opened |= {step.subject} if first else set()
         return first
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
-        """Says whether a step names nothing that has to do with the request. For a call that names no file, all its
-        texts count as one place."""
+        """Says whether a step names nothing that has to do with the request. If a call names no file, all its texts
+        together are compared with the request."""
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
         file_words = {word for text in [*texts, path] for word in re.findall(FILE_WORD, text)} | {path} - {""}
@@ -306,9 +308,9 @@ class TurnProgress:
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
-        """Returns a gain for text that is shown for the first time and that the model did not write. The gain is not
-        solid for output of the model's own programs, or for a repeated call with nothing edited or `moved` since. After
-        another version was put in place, any new line counts."""
+        """Returns a gain (progress) for text that is shown for the first time and that the model did not write. The
+        gain is not solid for output of the model's own programs, or for a call that is repeated without an edit in
+        between. `moved` means that another version was put in place: then any new line counts."""
         call = call_signature(step.name, step.args)
         is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)

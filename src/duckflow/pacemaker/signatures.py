@@ -58,7 +58,8 @@ def plain_line(line: str) -> str:
 
 
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
-    """Returns a signature of a call that does not depend on the order of arguments. Long texts count unchanged."""
+    """Returns a signature of a call that does not depend on the order of arguments. In short arguments, parts that
+    change by themselves (such as times) do not count."""
     text = canonical(args)
     return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
@@ -297,7 +298,7 @@ class OwnWork:
         return self.names_own(command) or any(map(belongs_to_tests, self._files))
 
     def only_says(self, command: str) -> bool:
-        """Says whether a command prints only texts from itself, the time, or random values."""
+        """Says whether a command prints only texts that stand in the command itself, the time, or random values."""
         return {"says", "quiet"}.issuperset(self._kinds(command))
 
     def writes_output(self, command: str) -> bool:
@@ -305,7 +306,7 @@ class OwnWork:
         return self.names_own(command) or (bool(command) and "foreign" not in self._kinds(command))
 
     def is_check(self, command: str) -> bool:
-        """Says whether a program that the model did not write decides how the command ends."""
+        """Says whether a command is a check: a program that the model did not write decides its outcome."""
         kinds = set(self._kinds(command))
         is_made_up = "says" in kinds and failures_in(command) is not None
         return "foreign" in kinds and "own" not in kinds and not is_made_up

@@ -1,4 +1,4 @@
-"""Measures the vitals from what happens, each move with its cause, and reports on them."""
+"""Measures the vitals (mood, focus, stamina) from what happens, with the cause of each change, and reports on them."""
 
 from collections import deque
 from collections.abc import Iterable
