@@ -30,7 +30,7 @@ class OldTests(NamedTuple):
     gone: tuple[str, ...] = ()
     """Tests that are deleted, renamed so that they are no tests, or newly marked to be skipped."""
     watched: tuple[str, ...] = ()
-    """Tests that still exist, but for which something was changed that decides whether they run."""
+    """Tests that still exist. The change has altered something that decides whether they run."""
     altered: tuple[str, ...] = ()
     """Tests whose own text has changed."""
     touched: tuple[str, ...] = ()
@@ -219,7 +219,8 @@ class OldTestTrial:
     """The new names of tests, by their old ones."""
 
     async def bent(self, sandbox: Sandbox, make_launch: MakeLaunch, names: Collection[str]) -> set[str] | None:
-        """Returns the bent tests among these; None if that cannot be found out."""
+        """Returns those of the tests that are bent: they pass only because they were changed. Returns None if that
+        cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
@@ -240,8 +241,8 @@ class OldTestTrial:
             return None
 
     async def bent_check(self, sandbox: Sandbox, make_launch: MakeLaunch, paths: Collection[str]) -> bool | None:
-        """Says whether a command is bent, whose own files were changed. This is judged by its exit code. Returns None
-        if it cannot be found out."""
+        """Says whether a command is bent: it passes only because its own files were changed. This is judged by its exit
+        code. Returns None if it cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds

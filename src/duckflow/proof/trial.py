@@ -24,14 +24,14 @@ from duckflow.state.data import Phrase, said, say
 OLD_PATIENCE = 2.0
 """The code before the change gets this many times the time that broken code gets."""
 MANY = 4
-"""For each break that one test is tried on, so many breaks are chosen: tests run different lines, and some breaks make
-a file impossible to load."""
+"""The number of chosen breaks for each break that one test is tried on. Spare breaks are needed, because tests run
+different lines, and some breaks make a file impossible to load."""
 PYTHON = re.compile(r".*\.py")
 
 
 @dataclass
 class TestsInQuestion:
-    """The tests of a change that are in question, and the code that they are for."""
+    """The tests that a change adds or alters, and the code that they are for."""
 
     code: list[FileVersions]
     files: dict[str, FileTests]
@@ -233,7 +233,8 @@ class RedGreenTrial:
         self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
     def _imported(self, name: str) -> frozenset[str]:
-        """Returns the files of code that a test imports. If a test runs no code at all, it should have run these."""
+        """Returns the files of code that a test imports. A test that runs no code at all was meant to run code of these
+        files."""
         return self.questions.files[name.partition("::")[0]].imported
 
     def _proof(self, seconds: float) -> Proof:
