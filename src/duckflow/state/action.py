@@ -240,7 +240,7 @@ class Decision(FrozenData):
         return [str(action.args.get("text", "")) for action in self.actions if action.operation in names]
 
     def objection(self) -> str:
-        """Returns the reason when one of the two checks says no, else an empty text."""
+        """Returns the reason if the check of the goal or of the constraints says no, else an empty text."""
         for check in (self.goal_consistency, self.constraint_check):
             verdict, _, reason = check.partition(": ")
             if verdict.lower() == "no":
@@ -272,7 +272,8 @@ class ActionResult(FrozenData):
     check: CheckReport | None = None
     """The report of a test run or of another check, if the action was one."""
     altered: tuple[str, ...] = ()
-    """Files that the command runs. They existed before the work, and the work changed them until the command passed."""
+    """Files that the command runs, that existed before the work, and that the work changed before the command
+    passed."""
 
     @property
     def well(self) -> bool:

@@ -1,5 +1,5 @@
 """The scope of an undo, the hunks of a change (how they are found, taken back and applied again), and the user's
-comments on lines; the findings of a review, and the witnesses that demonstrate them."""
+comments on lines. Also the findings of a review, and the witnesses (commands) that demonstrate findings."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

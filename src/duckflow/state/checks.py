@@ -248,7 +248,7 @@ class CheckRun(FrozenData):
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
-    """Adds a run to the list. A run that passes removes the runs that it covers."""
+    """Adds a run to the list. If the run passes, runs that contain nothing more than it are removed."""
     last = next((run for run in runs if run.report.check == report.check), None)
     in_turn = last is not None and last.turn == turn
     if last and in_turn and last.after_change:
@@ -285,8 +285,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, failing ones first. A passing run is left out if there are newer runs, and
-    something was changed after it or a later run of its program failed."""
+    """Shows the latest runs in one line, failing ones first. A passing run is left out if something was changed after
+    it and a newer run is up to date, or if a later run of its program failed."""
     latest_first, has_newer = list[CheckRun](), False
     failed_programs = set[str]()
     for run in reversed(runs):

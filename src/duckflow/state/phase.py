@@ -45,7 +45,7 @@ class Transition(FrozenData):
 
 
 Severity = Literal["low", "medium", "high", "critical"]
-"""The severity of an intervention of the Pacemaker."""
+"""The severity of an intervention of the Pacemaker, which watches how the work goes."""
 
 
 class Vitals(FrozenData):
@@ -90,7 +90,7 @@ class StateDelta(FrozenData):
     decision: Line100 | None = None
 
     def items(self) -> dict[str, str | list[str]]:
-        """Returns the changed ones of the five items, by name."""
+        """Returns those of the five items that the Decision changes, by name."""
         return {
             name: value
             for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")

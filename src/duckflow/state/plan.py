@@ -203,8 +203,8 @@ def dependency_problems(steps: Sequence[Step]) -> list[str]:
 
 
 def circular(steps: Sequence[Step]) -> list[str]:
-    """Returns the names of the steps that wait for each other in a circle, or for such steps. Empty when every step can
-    start some day."""
+    """Returns the names of the steps that can never start: they wait for each other in a circle, or for such steps.
+    Empty when every step can start some day."""
     known_ids = {step.step_id for step in steps}
     waiting = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
     while free_ids := [step_id for step_id, needs in waiting.items() if not needs]:

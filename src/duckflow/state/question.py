@@ -123,7 +123,7 @@ class Question(FrozenData):
     reason: str = ""
     """The reason for a Duck Call, one of six: why the Pacemaker has stopped the loop."""
     severity: Severity | None = None
-    """The severity of a Duck Call."""
+    """The severity of a Duck Call (a call for the user's help)."""
 
     @property
     def numbered(self) -> dict[int, Choice]:
