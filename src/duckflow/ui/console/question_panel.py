@@ -114,7 +114,8 @@ def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
 
 
 class _GateRows:
-    """The rows of a Gate: its commands, the computed facts, the model's words, and the diff."""
+    """The rows of a Gate (a question before a risky action): its commands, the computed facts, the model's words, and
+    the diff."""
 
     def __init__(self, panel: Panel, words: Words) -> None:
         self._panel = panel

@@ -278,8 +278,8 @@ class Screen:
         (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
 
     def _call_duck(self, text: str) -> None:
-        """Shows a Duck Call of the model like one of the Pacemaker. Text that was printed while the call was written
-        stays."""
+        """Shows a Duck Call (a call for the user's help) of the model itself in the same way as one of the Pacemaker.
+        Text that was printed while the call was written stays."""
         streamed, self._streamed = self._streamed, ""
         printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
         if not printed:
