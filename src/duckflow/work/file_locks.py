@@ -44,7 +44,7 @@ class FileLocks:
         """The steps whose tasks are running now."""
         self._waiting: set[str] = set()
         self._claims: dict[str, frozenset[str]] = {}
-        """The files of each agent."""
+        """The files that each agent has reserved."""
         self._changing: dict[str, frozenset[str]] = {}
         """The files that each agent changes at this moment."""
         self._freed = asyncio.Event()
