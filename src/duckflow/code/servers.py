@@ -77,9 +77,9 @@ class LanguageServers:
             try:
                 async with asyncio.timeout(seconds):
                     server = await self._started(name)
-                    old = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
-                    new = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
-                    errors[name] = new_errors(old, new)
+                    errors_before = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
+                    errors_after = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
+                    errors[name] = new_errors(errors_before, errors_after)
             except (TimeoutError, RpcError, OSError) as problem:
                 await self._give_up(name, problem)
         return errors
