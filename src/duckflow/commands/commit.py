@@ -62,12 +62,12 @@ async def commit(context: CommandContext, own_subject: str) -> str:
         return words("commit.left")
     if _programs(Path(state.folder)) != stamps:
         raise UsageError("commit.programs_changed")
-    named, new = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
+    path_arguments, new_path_arguments = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
     # The repository's hooks run, as if the user had typed the command: the yes makes the commit the user's own act.
-    announced = f"git add --intent-to-add -- {new} && " if new else ""
-    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {named}")
-    if code and new:
-        await context.conversation.run_own(f"git reset -q -- {new}")
+    announced = f"git add --intent-to-add -- {new_path_arguments} && " if new_path_arguments else ""
+    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {path_arguments}")
+    if code and new_path_arguments:
+        await context.conversation.run_own(f"git reset -q -- {new_path_arguments}")
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
 
 
@@ -185,8 +185,8 @@ def _named(paths: Sequence[str]) -> str:
 async def _unknown_to_git(folder: Path, paths: Sequence[str]) -> list[str]:
     """Returns the files that git's index does not have yet. Only these must be made known to the index before a commit,
     and taken out of it again when the commit fails."""
-    known = await Git(folder).names("ls-files", "-z", "--", *(f"{LITERAL}{path}" for path in paths))
-    return [path for path in paths if path not in known]
+    indexed_paths = await Git(folder).names("ls-files", "-z", "--", *(f"{LITERAL}{path}" for path in paths))
+    return [path for path in paths if path not in indexed_paths]
 
 
 GROUP = (Command("commit", commit),)
