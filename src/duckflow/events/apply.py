@@ -45,8 +45,8 @@ def is_past(state: AgentState, now: float) -> bool:
     goal_is_over = any(
         plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed")
     )
-    last = state.messages[-1].at if state.messages else now
-    return state.phase is Phase.DONE or goal_is_over or now - last > A_WHILE
+    last_time = state.messages[-1].at if state.messages else now
+    return state.phase is Phase.DONE or goal_is_over or now - last_time > A_WHILE
 
 
 def begin_anew(state: AgentState) -> None:
