@@ -119,8 +119,8 @@ class Worker:
         """Writes progress and notes of the attempts to the database, ends attempts that somebody has cancelled, and
         brings answers to attempts for which there is room."""
         attempts = {attempt.order.attempt_id: attempt for attempt in self._running.values()}
-        doing = {attempt_id: attempt.doing for attempt_id, attempt in attempts.items()}
-        outcomes = await asyncio.to_thread(self._claims.record, doing)
+        stages = {attempt_id: attempt.doing for attempt_id, attempt in attempts.items()}
+        outcomes = await asyncio.to_thread(self._claims.record, stages)
         asked_ids = [asked_id for attempt in attempts.values() for asked_id in attempt.waiting]
         answers = await asyncio.to_thread(self._claims.questions.hear, asked_ids) if asked_ids else {}
         for attempt_id, attempt in attempts.items():
