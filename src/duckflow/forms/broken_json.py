@@ -73,10 +73,10 @@ def json_values(text: str) -> Iterator[ReadJson]:
             raise ReplyUnusable("The reply has too many brackets outside one JSON object. Send one JSON object alone.")
         try:
             value, position = DECODER.raw_decode(text, start.start())
-            read = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
+            read_value = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
             if re.compile(GOES_ON).match(text, position):
                 tries += COST_OF_MENDING
-                read, position = _mended(text, start.start()) or (read, position)
+                read_value, position = _mended(text, start.start()) or (read_value, position)
         except (ValueError, RecursionError) as failure:
             problem = problem or failure
             position = start.end()
@@ -85,10 +85,10 @@ def json_values(text: str) -> Iterator[ReadJson]:
             tries += COST_OF_MENDING
             if (mended := _mended(text, start.start())) is None:
                 break
-            read, position = mended
+            read_value, position = mended
         position = _after_fence(text, start.start(), position)
         count += 1
-        yield read._replace(rest=text[position:])
+        yield read_value._replace(rest=text[position:])
     if not count:
         _refuse(text, problem)
 
@@ -148,8 +148,8 @@ def _closed(text: str) -> Any:
 
 def _is_cut(text: str) -> bool:
     """Says whether the text goes on after the last closed bracket, or no bracket was closed at all."""
-    last = max(text.rfind("}"), text.rfind("]"))
-    return last < 0 or bool(re.compile(GOES_ON).match(text, last + 1))
+    last_bracket = max(text.rfind("}"), text.rfind("]"))
+    return last_bracket < 0 or bool(re.compile(GOES_ON).match(text, last_bracket + 1))
 
 
 def _depth(text: str) -> int:

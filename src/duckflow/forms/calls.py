@@ -54,8 +54,8 @@ def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operatio
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Returns the operations that a small model is told of, with only their required arguments. Such a model would plan
     even the smallest thing, so it is told of plans only when the request has several parts."""
-    several = search("requests.several_parts", last_request(state.messages), state.language)
-    is_simple = state.plan is None and not several
+    has_several_parts = search("requests.several_parts", last_request(state.messages), state.language)
+    is_simple = state.plan is None and not has_several_parts
     led_operations = (operation for operation in timely(operations, state) if operation.led)
     return tuple(brief(operation, state.language) for operation in led_operations if not (is_simple and operation.when))
 
@@ -99,9 +99,9 @@ def without_body(operation: Operation) -> Operation:
     if not operation.body:
         return operation
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    others = {name: properties[name] for name in properties if name != operation.body}
+    other_properties = {name: properties[name] for name in properties if name != operation.body}
     required = [name for name in operation.parameters.get("required", ()) if name != operation.body]
-    parameters = {**operation.parameters, "properties": others, "required": required}
+    parameters = {**operation.parameters, "properties": other_properties, "required": required}
     return operation.model_copy(update={"parameters": parameters})
 
 
