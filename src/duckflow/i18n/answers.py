@@ -138,11 +138,13 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
     if word == "no" or reason:
-        last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
+        last_clause = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
         # Where a text begins with a condition, its words belong to the condition, so none of them refuses.
         has_condition = begins("scopes.condition", plain, language)
         is_doubtful = (
-            has_condition or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
+            has_condition
+            or search("answers.twice", plain, language)
+            or fullmatch("answers.orders", last_clause, language)
         )
         return WholeAnswer("other" if is_doubtful else "no", "" if is_doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
@@ -362,8 +364,8 @@ def _refusal(plain: str, language: str) -> str:
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     head, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
-    first = next(kinds_in(plain, language), "") if separator else ""
-    if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
+    first_kind = next(kinds_in(plain, language), "") if separator else ""
+    if first_kind not in ("refuse", "glue") or yes_or_no(head, language) != "no":
         return ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()
