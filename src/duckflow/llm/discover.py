@@ -156,7 +156,7 @@ def _at_likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
     version, address = "" if endpoint.wire == "anthropic" else "/v1", endpoint.base_url
     root = urlunsplit(urlsplit(address)._replace(path="", query=""))
     addresses = dict.fromkeys(f"{start}{version}" for start in (address, re.sub(r"/v\d\w*$", "", address), root))
-    return [endpoint._replace(base_url=other) for other in addresses if other != address]
+    return [endpoint._replace(base_url=other_address) for other_address in addresses if other_address != address]
 
 
 async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
