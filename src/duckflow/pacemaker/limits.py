@@ -326,7 +326,7 @@ class LoopAllowance:
         """Returns the number of loops to add. It is above 0 only if one of the last loops has gained something, and if
         not too many loops have looked around in vain since something was last done or found."""
         is_easy = self._extensions < max(EASY_EXTENSIONS, self._solid)
-        gain, last = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
+        gain, gained_at = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
         if not gain or self._idle > self._settings.elsewhere:
             return 0
-        return min(self._settings.extension, last + self._settings.progress_within - self._beats)
+        return min(self._settings.extension, gained_at + self._settings.progress_within - self._beats)

@@ -105,8 +105,8 @@ class Pacemaker:
                 self._meter.notice(signal)
             return
         self.allowance.ended(self._last_beat)
-        tells = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
-        entry = self._ledger.record(step, tells)
+        is_report = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
+        entry = self._ledger.record(step, is_report)
         self._meter.see(entry)
         self._new_since += entry.new
         if entry.gained.kind or not entry.waits:

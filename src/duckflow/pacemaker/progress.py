@@ -80,26 +80,26 @@ class SeenMaterial:
         lines = {plain_line(line) if is_printed or line.startswith(heading) else line.strip() for line in shown_lines}
         lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent_text)}
         unseen_lines = [line for line in lines if hash(line) not in self._lines]
-        new = [line for line in unseen_lines if not own.holds(line)]
+        new_lines = [line for line in unseen_lines if not own.holds(line)]
         _remember(self._lines, map(hash, [*unseen_lines, *([] if is_printed else map(plain_line, unseen_lines))]))
-        terms = set(re.findall(TERM, "\n".join(new).casefold())) - self._terms.keys()
+        terms = set(re.findall(TERM, "\n".join(new_lines).casefold())) - self._terms.keys()
         _remember(self._terms, terms)
         self._fresh_terms |= terms
-        names = [name for line in new for name in re.findall(FILE_NAME, line)]
+        names = [name for line in new_lines for name in re.findall(FILE_NAME, line)]
         _remember(self._shown, names)
         if step.kind == "read":
             self._read.add(step.subject.rpartition("/")[2])
             _remember(self._mentioned, (name for name in names if name not in sent_text))
-        return len(new), 2 * len(new) >= len(lines)
+        return len(new_lines), 2 * len(new_lines) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
         """Says whether a text of the model reports on its reading. Such a text uses enough new words of the material
         that was seen since the last report."""
         terms = set(re.findall(TERM, text.casefold()))
-        tells = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
+        is_report = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
         _remember(self._terms, terms)
-        self._fresh_terms = set() if tells else self._fresh_terms - terms
-        return tells
+        self._fresh_terms = set() if is_report else self._fresh_terms - terms
+        return is_report
 
     def _without_place(self, line: str) -> str:
         match = re.match(PLACE, line)
@@ -217,8 +217,8 @@ class SearchAnswers:
 def check_name(step: LoopStep) -> str:
     """Returns a name for a check that ignores options: the first words of its last command."""
     command = step.subject[:SHORT]
-    last = re.split(r"&&|\|\||;|\n", command)[-1] or command
-    words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
+    last_command = re.split(r"&&|\|\||;|\n", command)[-1] or command
+    words = [word for word in last_command.partition("|")[0].split() if not word.startswith("-")]
     return f"{step.name} {' '.join(words[:2])}"
 
 
@@ -289,9 +289,9 @@ class TurnProgress:
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
         """Says whether a file that was asked for is read for the first time. This counts even if the file looks like
         another one that was read."""
-        first = step.kind == "read" and not elsewhere and step.subject not in self._opened
-        self._opened |= {step.subject} if first else set()
-        return first
+        is_first_read = step.kind == "read" and not elsewhere and step.subject not in self._opened
+        self._opened |= {step.subject} if is_first_read else set()
+        return is_first_read
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
         """Says whether a step names nothing that has to do with the request. If a call names no file, all its texts
@@ -303,8 +303,8 @@ class TurnProgress:
 
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
-        if old := replaced_texts(step.args):
-            return self._written.issuperset(_lines(step, old))
+        if replaced := replaced_texts(step.args):
+            return self._written.issuperset(_lines(step, replaced))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
@@ -315,8 +315,8 @@ class TurnProgress:
         is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
         comes_back = self._own.only_says(command) if command else self._reads_own(step)
-        lines, mostly = self._material.news(step, self._own)
-        if not lines or not (mostly or moved) or comes_back:
+        lines, is_mostly_new = self._material.news(step, self._own)
+        if not lines or not (is_mostly_new or moved) or comes_back:
             return NOTHING
         return Gained("read", 0 if is_made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 
@@ -327,23 +327,23 @@ class TurnProgress:
         """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
         In a file that nobody named, only the first change counts. It is not solid if the request names other places,
         and what was changed there has nothing to do with the request either."""
-        is_rewrite, old = self.rewrites(step), replaced_texts(step.args)
+        is_rewrite, replaced = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
-        first = set(step.changed) - self._changed
-        self._changed |= first
+        newly_changed = set(step.changed) - self._changed
+        self._changed |= newly_changed
         self._written.update(_lines(step, texts_in(step.args)))
         is_named = any(map(self._was_named, step.changed))
-        if is_named and first:
+        if is_named and newly_changed:
             return Gained("made", solid=1)
-        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(old))
-        if (old and not is_rewrite and (is_named or first)) or is_move:
+        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(replaced))
+        if (replaced and not is_rewrite and (is_named or newly_changed)) or is_move:
             return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
             # It is not known how much of the file a command has changed.
-            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=int(bool(first)))
-        if any(self._request.names_folder(path) for path in first):
+            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=int(bool(newly_changed)))
+        if any(self._request.names_folder(path) for path in newly_changed):
             return Gained("made", solid=int(self._own.makes_from_material(command, step.changed)))
-        self._unused |= first
+        self._unused |= newly_changed
         return NOTHING
 
     def _was_named(self, path: str) -> bool:

@@ -92,8 +92,8 @@ def error_signature(text: str) -> int:
     """Returns a signature of an error's beginning without numbers and quotes; for a traceback, of its last line."""
     lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(LETTER, line)]
     is_traceback = bool(lines) and lines[0].lstrip().startswith("Traceback")
-    telling = lines[-1] if is_traceback else "\n".join(lines)[:SHORT]
-    return hash(re.sub(NUMBER, "#", re.sub(QUOTATION, "'", telling)).strip())
+    telling_part = lines[-1] if is_traceback else "\n".join(lines)[:SHORT]
+    return hash(re.sub(NUMBER, "#", re.sub(QUOTATION, "'", telling_part)).strip())
 
 
 def is_empty(text: str) -> bool:
@@ -119,8 +119,8 @@ def failures_in(text: str) -> int | None:
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:
     """Returns the name of a call for people: the operation and its first argument."""
-    first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
-    return f"{name} {' '.join(first[:LABEL].split())}".strip()
+    argument = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
+    return f"{name} {' '.join(argument[:LABEL].split())}".strip()
 
 
 SEARCHED = r"(?m)^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$"
@@ -152,8 +152,8 @@ class LoopStep(NamedTuple):
     @property
     def subject(self) -> str:
         """The argument that says most about the call: the one that the tool names, else the first."""
-        first = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
-        return self.about or first
+        argument = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
+        return self.about or argument
 
 
 def change_signature(step: LoopStep) -> int:

@@ -210,8 +210,8 @@ class Health(NamedTuple):
     def _finding(self, otherwise: str) -> Phrase:
         """Returns the finding for the worst vital, where focus comes before stamina and stamina before mood;
         `otherwise` if none is low."""
-        worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
-        return say(f"health.finding.{worst}")
+        worst_name = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
+        return say(f"health.finding.{worst_name}")
 
 
 def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:
