@@ -101,8 +101,8 @@ def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
     if group is other:
         return 0.0
     reason_tie = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
-    matters = (group.reason or group.words) & other.words, (other.reason or other.words) & group.words
-    word_tie = max(sum(map(rarity, words)) for words in matters) / WORDS_OF_ONE_MATTER
+    shared_words = (group.reason or group.words) & other.words, (other.reason or other.words) & group.words
+    word_tie = max(sum(map(rarity, words)) for words in shared_words) / WORDS_OF_ONE_MATTER
     name_tie = NAME_TIE if any(rarity(name) > RARE for name in group.names & other.names) else 0.0
     return max(reason_tie, min(1.0, word_tie), name_tie)
 
@@ -118,9 +118,11 @@ def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Seque
     groups = list[HunkGroup]()
     for (path, why), own_hunks in hunks_by_reason.items():
         text = "\n".join(line.text for hunk in own_hunks for line in hunk.changed())
-        around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
+        names_around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
         reason, names = _words(why), frozenset(NAME.findall(f"{text}\n{why}"))
-        groups.append(HunkGroup(path, own_hunks, _words("\n".join((text, path, *around))) | reason, names, reason))
+        groups.append(
+            HunkGroup(path, own_hunks, _words("\n".join((text, path, *names_around))) | reason, names, reason)
+        )
     return groups
 
 

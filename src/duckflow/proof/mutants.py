@@ -102,8 +102,8 @@ def _in_order(candidate: Break) -> tuple[int, int]:
 
 
 def _scattered(candidate: Break) -> tuple[int, int]:
-    first = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
-    return first, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
+    rank = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
+    return rank, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
 def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> float:

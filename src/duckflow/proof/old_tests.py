@@ -55,10 +55,10 @@ class OldTests(NamedTuple):
         passed, as runners report them."""
         plain_names = [f".{name.partition('[')[0]}" for name in passed]
         places = [*((name, name) for name in self.watched), *self.moved]
-        unseen = (
+        unseen_tests = (
             old for old, new in places if not any(reported_name.endswith(_tail(new)) for reported_name in plain_names)
         )
-        return (*self.gone, *dict.fromkeys(unseen))
+        return (*self.gone, *dict.fromkeys(unseen_tests))
 
 
 def _tail(name: str) -> str:
@@ -85,9 +85,9 @@ def old_tests(
         result = result.joined(module)
     settings = [change for change in changes if "/" not in change.path and change.path in TEST_SETTINGS]
     texts = texts_of() if settings else dict[str, str]()
-    outside = left_out(settings, texts) if left_out else ()
+    left_out_paths = left_out(settings, texts) if left_out else ()
     return result.joined(
-        OldTests(watched=tuple(f"{path}::{name}" for path in outside for name in _qualified(texts[path])))
+        OldTests(watched=tuple(f"{path}::{name}" for path in left_out_paths for name in _qualified(texts[path])))
     )
 
 
@@ -118,7 +118,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     marks, old_marks = _marks(after), _marks(before)
     surroundings_changed = _surroundings(before) != _surroundings(after)
     gone_tests, watched_tests, altered_tests, touched_tests = list[str](), list[str](), list[str](), list[str]()
-    renamed_tests, moved = list[tuple[str, str]](), list[tuple[str, str]]()
+    renamed_tests, moved_tests = list[tuple[str, str]](), list[tuple[str, str]]()
     for name, test in old.items():
         full_name = f"{change.path}::{name}"
         if name not in new:
@@ -126,7 +126,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
                 del new_texts[twin]
                 renamed_tests.append((full_name, f"{change.path}::{twin}"))
             elif place := added.get(name.rpartition("::")[2]):
-                moved.append((full_name, place))
+                moved_tests.append((full_name, place))
             else:
                 gone_tests.append(full_name)
             continue
@@ -145,7 +145,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
         tuple(altered_tests),
         tuple(touched_tests),
         tuple(renamed_tests),
-        tuple(moved),
+        tuple(moved_tests),
     )
 
 

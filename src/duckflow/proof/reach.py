@@ -158,11 +158,11 @@ def _is_registered(new: NewName, texts: Mapping[str, str]) -> bool:
 def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
     """Says whether it is usual in this file that names are mentioned nowhere else. Names that the change adds are left
     out."""
-    new = {name.name for name in names}
+    new_names_here = {name.name for name in names}
     older_names = [
         name
         for name in _defined(path, texts.get(path, ""))
-        if not name.is_key and name.name not in new and _may_be_told(name.name)
+        if not name.is_key and name.name not in new_names_here and _may_be_told(name.name)
     ]
     return len(_unmentioned(older_names, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older_names))
 
@@ -174,11 +174,11 @@ def _keys_are_for_others(path: str, names: Sequence[NewName], texts: Mapping[str
         file_name = path.rpartition("/")[2]
         if not any(file_name in text for other, text in texts.items() if other.endswith((".py", *BY_PATTERN))):
             return True
-    new = {name.name for name in names}
+    new_names_here = {name.name for name in names}
     keys = [key for key in _defined(path, texts.get(path, "")) if key.is_key and _may_be_told(key.name)]
     unmentioned = set(_unmentioned(keys, texts))
     mentioned_count = len({key.name for key in keys} - unmentioned)
-    return not unmentioned <= new or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
+    return not unmentioned <= new_names_here or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:

@@ -54,16 +54,16 @@ class TestRunner(NamedTuple):
     def read(self, output: str) -> tuple[set[str], set[str]]:
         """Returns the names of the tests that passed, and of the tests that failed. A test that failed because a name
         is missing is in neither group."""
-        passed, failed = set[str](), set[str]()
+        passed_names, failed_names = set[str](), set[str]()
         for end in self.ends.finditer(output):
             name = end["name"]
             if end["end"] in PASSED and not end.groupdict().get("left"):
-                passed.add(name)
+                passed_names.add(name)
             elif end["end"] in FAILED and not any(
                 ABSENT.search(output, match.end(), match.end() + NEAR) for match in re.finditer(re.escape(name), output)
             ):
-                failed.add(name)
-        return passed - failed, failed
+                failed_names.add(name)
+        return passed_names - failed_names, failed_names
 
 
 def _row(call: str, files: re.Pattern[str], defines: re.Pattern[str], only: str, ends: str) -> TestRunner:

@@ -208,27 +208,27 @@ class RedGreenTrial:
 
     async def _on_other_code(self, code: BrokenCode, doubtful: Collection[str]) -> None:
         ends = await code.runs.run(doubtful, None)
-        reached = {
+        reached_lines = {
             name: dict.fromkeys(place for end in own_ends for place in end.ran if is_code(place[0]))
             for name, own_ends in by_test(ends, doubtful).items()
         }
-        idle_tests = {name for name in reached if not reached[name]}
-        paths = {path for places in reached.values() for path, _ in places}
+        idle_tests = {name for name in reached_lines if not reached_lines[name]}
+        paths = {path for places in reached_lines.values() for path, _ in places}
         texts = await asyncio.to_thread(code.runs.folder.texts, paths.union(*map(self._imported, idle_tests)))
         for name in idle_tests:
             imported_paths = self._imported(name)
-            reached[name] = {
+            reached_lines[name] = {
                 (path, line): None for path in imported_paths for line in range(_length(texts.get(path, "")))
             }
         lines = {
-            path: {line for places in reached.values() for reached_path, line in places if reached_path == path}
+            path: {line for places in reached_lines.values() for reached_path, line in places if reached_path == path}
             for path in texts
         }
         every_break = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
         breaks = [candidate for candidate in every_break if candidate not in code.tried]
-        most = 2 * self.settings.mutants
-        some_breaks = chosen(breaks, reached, MANY * most, scattered=True)
-        await code.find(self._guarding, some_breaks, texts, reached, most, by_crash=True)
+        most_breaks = 2 * self.settings.mutants
+        some_breaks = chosen(breaks, reached_lines, MANY * most_breaks, scattered=True)
+        await code.find(self._guarding, some_breaks, texts, reached_lines, most_breaks, by_crash=True)
         untried_tests = {name for name in idle_tests & self._green if self.questions.code and not code.tries[name]}
         self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
