@@ -63,8 +63,8 @@ class SubAgent(MutableData):
 
 def next_agent_id(kind: str, known: Collection[str]) -> str:
     """Returns the id of a new agent. Agents of all kinds are numbered in one sequence."""
-    last = max((int(agent_id.rpartition("-")[2]) for agent_id in known), default=0)
-    return f"{kind}-{last + 1}"
+    last_number = max((int(agent_id.rpartition("-")[2]) for agent_id in known), default=0)
+    return f"{kind}-{last_number + 1}"
 
 
 JobStatus = Literal["running", "paused", "completed", "failed", "cancelled", "interrupted"]

@@ -197,13 +197,13 @@ class LineComment(FrozenData):
 
 
 def _joined(lines: Sequence[str], sign: str) -> str:
-    text, last = "", ""
+    text, last_sign = "", ""
     for line in lines:
         if line == NO_NEWLINE:
-            text = text.removesuffix("\n") if last in (" ", sign) else text
+            text = text.removesuffix("\n") if last_sign in (" ", sign) else text
         elif line[:1] in (" ", sign):
             text += f"{line[1:]}\n"
-        last = line[:1]
+        last_sign = line[:1]
     return text
 
 
