@@ -302,8 +302,8 @@ class StepTasks:
         view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         self._loops += 1
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
-        if isinstance(verdict, Replan) and (intervened := intervention(verdict)):
-            emit(intervened)
+        if isinstance(verdict, Replan) and (intervened_event := intervention(verdict)):
+            emit(intervened_event)
         if not isinstance(verdict, DuckCall):
             return
         answer = await self._actor.ask(verdict.question())
