@@ -100,7 +100,7 @@ class Worktree:
         return self.git.folder
 
     async def furnish(self, task: FleetTask, note: Note) -> None:
-        """Adds what git does not bring along, and notes what is missing."""
+        """Adds the files that git does not put into the worktree, and notes what is missing."""
         await bring_ignored(task, self._main, self.folder, note)
         await _tell_what_is_missing(self.git, note)
 
