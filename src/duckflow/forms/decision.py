@@ -66,7 +66,7 @@ MOST_CALLS = 100
 """The most calls of one reply that are carried out: nobody could follow more, or be asked about them."""
 PROBLEMS_TOLD = 8
 PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared")
-"""The fields that a model may give in a Decision."""
+"""The fields that a model may give in a Decision (its reply with actions)."""
 CHECK = '"yes" or "no: reason"'
 CHECKS = ("goal_consistency", "constraint_check")
 LINES = "null or a list of short texts"

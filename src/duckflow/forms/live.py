@@ -40,7 +40,7 @@ def without_thoughts(text: str) -> str:
 
 @dataclass(slots=True)
 class OpenBracket:
-    """An open object or list, and the part of a Decision that it is."""
+    """An open object or list, and the part of a Decision (a reply with actions) that it stands for."""
 
     part: str
     is_object: bool
