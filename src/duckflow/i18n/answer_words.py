@@ -197,8 +197,8 @@ def gate_key(sign: str) -> str:
 
 
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a line begins like an answer to a Gate, whatever follows: with a plain yes or no, with the number or
-    letter of a choice, or with a first part that is a complete answer."""
+    """Says whether a line begins like an answer to a Gate (a question before a risky action), whatever follows: with a
+    plain yes or no, with the number or letter of a choice, or with a first part that is a complete answer."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     part = search("answers.part", plain_text, language)
     head = plain_text[: part.start()] if part else plain_text
