@@ -283,7 +283,8 @@ class DetectorWatch:
         self._focus = LostFocus(self._settings.vitals.focus_lost, self._settings.vitals.focus_beats)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
-        """Returns the first sighting that demands a Duck Call, else the first that demands a replan."""
+        """Returns the first sighting after which the user must be asked, else the first after which the model must plan
+        anew."""
         last_entry = ledger.recent[-1] if ledger.recent else None
         has_gained = last_entry is not None and bool(last_entry.gained.kind)
         low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood)

@@ -61,7 +61,7 @@ class Finding(NamedTuple):
 
 
 class Pattern(StrEnum):
-    """The situations that each have choices of their own in a Duck Call."""
+    """The situations for which a Duck Call (a question that the Pacemaker asks) has choices of its own."""
 
     NO_PROGRESS = "no_progress"
     LOW_CONFIDENCE = "low_confidence"
@@ -71,8 +71,8 @@ class Pattern(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effect of a choice of a Duck Call. The turn carries it out, and puts the resolution's text into the
-    next prompt."""
+    """The effect of a choice of a Duck Call (a question that the Pacemaker asks). The turn carries it out, and puts the
+    resolution's text into the next prompt."""
 
     STOP = "stop"
     """The turn ends here."""
@@ -227,7 +227,8 @@ Verdict = Hint | Replan | DuckCall | None
 
 
 class Resolution(NamedTuple):
-    """The meaning of an answer to a Duck Call: the effect, the user's words, and the notes for the next prompt."""
+    """The meaning of an answer to a Duck Call (a question that the Pacemaker asks): the effect, the user's words, and
+    the notes for the next prompt."""
 
     effect: Effect
     text: str
@@ -290,8 +291,8 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 
 
 def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
-    """Returns the vitals after the user answered a Duck Call: the vitals that it was about recover most, the others
-    less. No vital falls."""
+    """Returns the vitals after the user answered a Duck Call (a question that the Pacemaker asks). The vitals that it
+    was about recover most, the others less. No vital falls."""
 
     def floor(vital: str) -> float:
         return settings.recovered if vital in RELEVANT[reason] else settings.rested

@@ -100,7 +100,7 @@ class Ledger:
         self._tokens = 0
         self._progress = progress or TurnProgress()
         self._gains = 0
-        """The number of gains that the turn had when the present loop began."""
+        """The number of gains (steps with progress) that the turn had when the present loop began."""
         self._handed_on = False
         """True if this loop has started an agent whose work brought nothing new."""
 

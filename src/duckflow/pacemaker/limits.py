@@ -255,8 +255,8 @@ class LoopAllowance:
         return ceiling_of(self._settings) + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
-        """Records a gain. `beat` is the number of the loop that made it, since other agents may have begun loops
-        meanwhile."""
+        """Records a gain (progress). `beat` is the number of the loop that made it, since other agents may have begun
+        loops meanwhile."""
         if gained.elsewhere and (gained.solid or not gained.kind):
             self._foreign.add(beat)
         if not gained.kind:

@@ -234,7 +234,7 @@ class Pacemaker:
 
     def _fine(self) -> Hint | None:
         """Returns a hint if a vital is low. It is called when no detector has found anything. When all is well and
-        enough steps were new, another replan is allowed before the next Duck Call."""
+        enough steps were new, the model may plan anew once more before the next question to the user."""
         hint = self._hint()
         if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
@@ -246,7 +246,8 @@ class Pacemaker:
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """Makes a Duck Call for the finding. If stamina or loops are its reason, `also` adds what the detectors see."""
+        """Makes a Duck Call (a question to the user) for the finding. If stamina or loops are its reason, `also` adds
+        what the detectors see."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,

@@ -129,13 +129,13 @@ class FailedChecks:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._most_tests: dict[str, int] = {}
         self._to_halve: dict[str, int] = {}
-        """By check of tests that the model made: the failures that have to become half as many for a solid gain."""
+        """For each check of tests that the model made: the number of failures that must be halved for a solid gain."""
 
     def look(self, step: LoopStep, of_own_tests: bool) -> Gained:
-        """Returns a gain for a command that failed before and passes now, or fails less than ever in this turn. Fixing
-        what this turn broke gains nothing, and neither does running fewer tests. A model can make any number of failing
-        tests and mend them one by one, so fewer failures of its own tests are a solid gain only if they are half as
-        many."""
+        """Returns a gain (progress) for a command that failed before and passes now, or fails less than ever in this
+        turn. Fixing what this turn broke gains nothing, and neither does running fewer tests. A model can make any
+        number of failing tests and mend them one by one. So fewer failures of its own tests are a solid gain only if
+        they are half as many."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
@@ -324,9 +324,9 @@ class TurnProgress:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
 
     def _edited(self, step: LoopStep, command: str, is_elsewhere: bool) -> Gained:
-        """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
-        In a file that nobody named, only the first change counts. It is not solid if the request names other places,
-        and what was changed there has nothing to do with the request either."""
+        """Returns a gain (progress) for making a file that was asked for, or for changing a place that this turn had
+        not touched. In a file that nobody named, only the first change counts. The gain is not solid if the request
+        names other places, and what was changed there has nothing to do with the request either."""
         is_rewrite, replaced = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         newly_changed = set(step.changed) - self._changed
@@ -354,8 +354,8 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that
-        shows a bug does."""
+        """Returns a gain (progress) for a command that uses a file made in this turn. The command may fail, as a test
+        that shows a bug does."""
         used_paths = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used_paths
         return Gained("used") if used_paths else NOTHING

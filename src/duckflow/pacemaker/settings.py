@@ -109,7 +109,7 @@ class VitalsSettings(WithThresholds):
     stale_focus: float = 0.14
     new_focus: float = 0.10
     """The focus that a step with news gains. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs,
-    and below 0.5 before a Duck Call."""
+    and below 0.5 before the user is asked (Duck Call)."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
     """The share of the distance by which mood moves towards a confidence that the model reports."""
@@ -139,8 +139,8 @@ class VitalsSettings(WithThresholds):
 
     recovered: float = 0.9
     rested: float = 0.7
-    """The least value that the other vitals rise to after a Duck Call. The vital that it was about rises to
-    `recovered`."""
+    """The least value that the other vitals rise to after the user was asked (Duck Call). The vital that the question
+    was about rises to `recovered`."""
     trend_length: int = Field(default=60, ge=2)
 
 

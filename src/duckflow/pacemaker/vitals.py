@@ -131,7 +131,7 @@ class VitalsMeter:
         return Vitals(mood=self.mood, focus=self.focus, stamina=self.stamina)
 
     def recover(self, vitals: Vitals) -> None:
-        """Raises the vitals after the user answered a Duck Call."""
+        """Raises the vitals after the user was asked how to go on (a Duck Call) and has answered."""
         self._move("mood", vitals.mood - self.mood, "answered")
         self._move("focus", vitals.focus - self.focus, "answered")
         self._wear = 0.0
