@@ -191,9 +191,9 @@ class RedGreenTrial:
             self._green.add(name)
 
     async def _on_broken(self, code: BrokenCode) -> None:
-        """Tries breaks of the changed lines that the tests run, then breaks of other code. A test that notices only
-        breaks of other code is no proof of the change, but not hollow either. If there is no time for that, the test is
-        not judged."""
+        """Tries breaks (small faults put in on purpose) of the changed lines that the tests run, then breaks of other
+        code. A test that notices only breaks of other code is no proof of the change, but not hollow (worthless)
+        either. If there is no time for that, the test is not judged."""
         # A test that runs none of the changed lines itself may do so in another process.
         lines, texts = self.questions.lines(), {change.path: change.new for change in self.questions.code}
         all_lines = dict.fromkeys((path, line) for path, numbers in lines.items() for line in sorted(numbers))
@@ -238,8 +238,8 @@ class RedGreenTrial:
         return self.questions.files[name.partition("::")[0]].imported
 
     def _proof(self, seconds: float) -> Proof:
-        """Returns the result of the trial. A test that passes without the change is hollow if it notices no break
-        either. If it notices breaks, it still proves nothing unless another test shows the change."""
+        """Returns the result of the trial. A test that passes without the change is hollow (shows nothing) if it
+        notices no break either. If it notices breaks, it still proves nothing unless another test shows the change."""
         questions = self.questions
         static_tests = {*questions.names("trivial"), *questions.names("copies")}
         hollow_tests = static_tests | self._hollow
