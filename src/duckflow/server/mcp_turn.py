@@ -97,7 +97,8 @@ def unasked(question: Question) -> GivenAnswer:
 
 
 def refusal(question: Question) -> GivenAnswer:
-    """Returns the answer that does nothing: no at a Gate, stop at a Duck Call, else the last choice, which says no."""
+    """Returns the answer that does nothing: no to a risky action (a Gate), stop to a call for help (a Duck Call), else
+    the last choice, which says no."""
     if question.kind == "gate":
         return GivenAnswer("no")
     return GivenAnswer("stop" if question.kind == "duck_call" else question.choices[-1].key)
