@@ -15,7 +15,7 @@ from duckflow.state.picture import Picture
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
-"""The kinds of actions that the Pacemaker distinguishes."""
+"""The kinds of actions that are told apart by the Pacemaker, which watches how the work goes."""
 PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
 """Stages of planning: no open plan, a draft that waits for the user's yes, an approved plan, background jobs at work on
 it, a completed plan. `changed` means that an earlier turn has changed files."""

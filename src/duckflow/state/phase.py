@@ -80,7 +80,8 @@ class FiveItems(MutableData):
 
 
 class StateDelta(FrozenData):
-    """The changes that a Decision makes to the five items, and one line for the decision log."""
+    """The changes that a Decision (a reply of the model) makes to the five items of every prompt, and one line for the
+    decision log."""
 
     goal: Line200 | None = None
     why_now: Line200 | None = None
