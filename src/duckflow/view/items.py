@@ -90,7 +90,8 @@ class ActionItem(NamedTuple):
     """The id of the question (the Gate) that asks about this action."""
     answer: Answer | None = None
     diff: str = ""
-    """The changes that the action would make to files, if the Gate asks about this action alone."""
+    """The changes that the action would make to files, if the question about it (the Gate) is about this action
+    alone."""
     result: ActionResult | None = None
     turn: int = 0
 
