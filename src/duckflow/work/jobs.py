@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job's asyncio task and the actor it acts as; `ending` is the status that the job gets when it is cancelled."""
+    """A job's asyncio task, and the actor in whose name it acts. `ending` is the status that the job gets when it is
+    cancelled."""
 
     actor: Actor
     task: asyncio.Task[None] | None = None

@@ -188,8 +188,8 @@ class PlanAnswer(Policy):
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
-    """Returns a note for the model: how a message reaches a job, and what the user sees at the job's open Gate, which
-    the message may be about."""
+    """Returns a note for the model: how a message reaches a job, and what the user sees at the open question (Gate) of
+    a job, which the message may be about."""
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if gate := question.gate:

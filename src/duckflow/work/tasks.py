@@ -298,7 +298,8 @@ class StepTasks:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
-        """Asks the Pacemaker before a task. It may show a line or ask the user, whose answer may end the job."""
+        """Lets the Pacemaker judge the work before a task. The Pacemaker may show a line or ask the user, whose answer
+        may end the job."""
         view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         self._loops += 1
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
