@@ -60,7 +60,7 @@ class WholeAnswer(NamedTuple):
     reason: str = ""
     """The reason given with a no: what the user wants instead, or why not."""
     scope: Scope = ""
-    """How far a yes goes: this once, this session, or always."""
+    """The reach of a yes: this once, this session, or always."""
     about: str = ""
     """The thing that the scope is for, in the user's words; empty where it is the thing that was asked about."""
     for_good: bool = False

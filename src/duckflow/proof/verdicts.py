@@ -19,7 +19,7 @@ ASSERTIONS = frozenset(("AssertionError", "Failed"))
 
 
 class TrialEnd(NamedTuple):
-    """How one test ended, with its error."""
+    """The end of one test: its outcome, and its error if there was one."""
 
     file: str
     test: str

@@ -1,4 +1,4 @@
-"""How the work stands: its phase (the Decision's `step`), its status, and the vitals of Duckflow."""
+"""The condition of the work: its phase (the Decision's `step`), its status, and the vitals of Duckflow."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
