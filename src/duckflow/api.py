@@ -30,8 +30,8 @@ from duckflow.view.view import View
 
 Reply = str | None
 Answer = Callable[[Question], Reply | Awaitable[Reply]]
-"""Answers a question by words, as a user would type them, or by the key of one of its choices. None means that nobody
-can answer; the action in question is then not done."""
+"""A function that answers a question: by words, as a user would type them, or by the key of one of its choices. None
+means that nobody can answer; the action in question is then not done."""
 Result = TypeVar("Result")
 ANSWER_TRIES = 3
 
@@ -104,10 +104,10 @@ class AsyncDuckflow:
         """Stops everything. A session in which nothing was said is removed."""
         if self._built is None or self._chosen is None:
             return
-        built, session, self._built = self._built, self._chosen.session, None
+        open_conversation, session, self._built = self._built, self._chosen.session, None
         for task in self._answering:
             task.cancel()
-        await built.close()
+        await open_conversation.close()
         session.close()
         if not session.state.messages:
             session.discard()

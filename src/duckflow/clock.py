@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class PausableTimeout:
-    """Makes a time limit of asyncio stand still while anyone holds it."""
+    """Makes a time limit of asyncio stand still between `hold` and `release`. Several callers may hold it at once."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
@@ -124,7 +124,7 @@ class PauseControl:
 
     @contextmanager
     def timing(self, timeout: asyncio.Timeout) -> Generator[PausableTimeout]:
-        """Makes the time limit stand still during a pause, while the context is open."""
+        """While the context is open, the time limit stands still whenever there is a pause."""
         pausable_timeout = PausableTimeout(timeout)
         self._timeouts.add(pausable_timeout)
         if not self._running.is_set():

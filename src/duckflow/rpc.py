@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 Message = dict[str, Any]
 Params = Mapping[str, Any]
 Answer = Callable[[str, dict[str, Any]], Awaitable[Any]]
-"""Carries out a request of the other side. An RpcError is sent back as an error."""
+"""A function that carries out a request of the other side. If it raises an RpcError, the other side gets the error."""
 Told = Callable[[str, dict[str, Any]], None]
 METHOD_NOT_FOUND, BAD_PARAMS, INTERNAL, GONE = -32601, -32602, -32603, -32000
 CANCELLED = "notifications/cancelled"

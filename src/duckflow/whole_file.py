@@ -23,8 +23,8 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 def private_folder(folder: Path) -> None:
     """Makes the folder and its missing parents. Only their owner can look into them."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
+    missing_folders = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing_folders):
         path.mkdir(mode=0o700, exist_ok=True)
 
 

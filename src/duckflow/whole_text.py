@@ -105,6 +105,6 @@ def remember_key(secret: str) -> None:
 
 
 def without_keys(text: str) -> str:
-    for spelled in _spellings:
-        text = text.replace(spelled, HIDDEN)
+    for spelling in _spellings:
+        text = text.replace(spelling, HIDDEN)
     return text

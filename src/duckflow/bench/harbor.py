@@ -1,4 +1,5 @@
-"""Duckflow for Harbor: `harbor run --agent-import-path duckflow.bench.harbor:Duckflow` (extra `bench`, Python 3.12)."""
+"""Lets the benchmark runner Harbor use Duckflow: `harbor run --agent-import-path duckflow.bench.harbor:Duckflow` (extra
+`bench`, Python 3.12)."""
 
 import asyncio
 import json
@@ -35,7 +36,7 @@ HOME = "/installed-agent/duckflow"
 KEYS = "/installed-agent/duckflow.env"
 TRAJECTORY = "trajectory.json"
 ENDINGS = "3|4|6|7|8"
-"""Exit codes of a run that ended by itself without being done. Its result can be verified nevertheless."""
+"""Exit codes of runs that ended by themselves, but not with success. Their results can be verified nevertheless."""
 INSTALL = """
 set -e
 if ! command -v uv > /dev/null && python3 -c 'import venv, ensurepip, tomllib' 2> /dev/null; then

@@ -40,7 +40,7 @@ Facts = Mapping[str, Fact | None]
 
 
 class Replayed(NamedTuple):
-    """The result of a replay. If there are no problems, the files are the same, byte by byte."""
+    """The result of a replay. Without problems, the replayed files equal the recorded files byte by byte."""
 
     session: str
     turns: int
@@ -50,7 +50,7 @@ class Replayed(NamedTuple):
 
 
 class RecordedDeed(NamedTuple):
-    """An action of the record, and its result. `step` is the number of the model's step in the session."""
+    """A recorded action with its result. `step` is the number of the model's step in the session."""
 
     step: int
     turn: int
@@ -60,7 +60,7 @@ class RecordedDeed(NamedTuple):
 
 
 class RecordedPast(NamedTuple):
-    """The deeds of a session and the undoing of turns, in the order of the record."""
+    """The recorded actions of a session and its undone turns, in their recorded order."""
 
     session: str
     turns: int
@@ -254,15 +254,15 @@ SHOWN_LINE = 80
 
 
 def is_done_again(deed: RecordedDeed) -> bool:
-    """Says whether an action of the record is done again. It is not if it was refused, used the network, or only
-    started an agent; the agent's own actions are done again."""
+    """Says whether a recorded action is repeated. Refused actions, uses of the network and starts of agents are not
+    repeated, but an agent's own actions are."""
     if deed.result.for_user.key in (REFUSED, WISHED, LEFT_OUT) or deed.action.operation == RUN_AGENT:
         return False
     return deed.result.effect in DONE_AGAIN
 
 
 def moved(action: Action, folder: Path, copy: Path) -> Action:
-    """Returns the action with paths in a copy of the folder."""
+    """Returns the action with every path in the folder replaced by the same path in the copy."""
     pattern = re.compile(rf"{re.escape(str(folder))}(?![\w.-])")
     return action.model_copy(update={"args": mapped(action.args, lambda text: pattern.sub(lambda _: str(copy), text))})
 
@@ -293,7 +293,7 @@ def _told(code: int | None) -> str:
 
 
 class WayOn(NamedTuple):
-    """The course of a session from a step on: its outcome and its cost."""
+    """The rest of a session after one of its steps, with its outcome and its cost."""
 
     outcome: str
     checks: str
@@ -304,7 +304,8 @@ class WayOn(NamedTuple):
 
 
 def way_on(state: AgentState, events: Iterable[Event]) -> WayOn:
-    """Sums up the events after a step, which belong to one turn. `state` is the state at their end."""
+    """Sums up the events after a step, which all belong to one turn. `state` is the state after the last of these
+    events."""
     outcome, usage, steps, files = "interrupted", Usage(), 0, set[str]()
     for event in events:
         match event:
@@ -323,7 +324,7 @@ def way_on(state: AgentState, events: Iterable[Event]) -> WayOn:
 
 
 def side_by_side(ways: dict[str, WayOn], words: Words) -> list[list[str]]:
-    """Returns rows of a table with a column for each way on."""
+    """Returns the rows of a table that compares several continuations of a session, with a column for each."""
     columns = ways.values()
     return [
         ["", *ways],

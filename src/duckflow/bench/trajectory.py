@@ -36,7 +36,8 @@ Step = dict[str, Any]
 
 @dataclass(slots=True)
 class Track:
-    """The steps of the conversation, or of one agent or job, and the data for its next step."""
+    """The steps of the conversation, or of one agent or job. It also holds the data that is collected for the next
+    step."""
 
     steps: list[Step] = field(default_factory=list[Step])
     usage: Usage = field(default_factory=Usage)
@@ -204,15 +205,15 @@ class Trajectories:
             }
             for action in actions
         ]
-        other: dict[str, Any] = track.metrics()
-        other |= {"tool_calls": calls} if calls else {}
+        fields: dict[str, Any] = track.metrics()
+        fields |= {"tool_calls": calls} if calls else {}
         if track.thought:
-            other["reasoning_content"], track.thought = redacted(track.thought), ""
+            fields["reasoning_content"], track.thought = redacted(track.thought), ""
         if self._vitals:
             track.extra["vitals"] = self._vitals
         if message.decision and message.decision.rationale:
             track.extra["rationale"] = redacted(message.decision.rationale)
-        track.add("agent", message.text, message.at, **other, **({"model_name": self._model} if self._model else {}))
+        track.add("agent", message.text, message.at, **fields, **({"model_name": self._model} if self._model else {}))
 
     def _refer(self, name: str, about: dict[str, Any], at: float) -> None:
         main_track, track = self._tracks[""], self._track(name)

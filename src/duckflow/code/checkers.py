@@ -121,15 +121,15 @@ def _error(path: str, line: int, message: str, folder: Path) -> Diagnostic:
 def new_errors(before: Iterable[Diagnostic], after: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Returns the errors that were not there before. Line numbers do not count, because lines move."""
     known_errors = Counter(_key(diagnostic) for diagnostic in before if diagnostic.error)
-    new = list[Diagnostic]()
+    added_errors = list[Diagnostic]()
     for diagnostic in after:
         if not diagnostic.error:
             continue
         if known_errors[_key(diagnostic)] > 0:
             known_errors[_key(diagnostic)] -= 1
         else:
-            new.append(diagnostic)
-    return new
+            added_errors.append(diagnostic)
+    return added_errors
 
 
 def _key(diagnostic: Diagnostic) -> tuple[str, str]:

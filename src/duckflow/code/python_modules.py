@@ -68,8 +68,8 @@ class PythonModules:
         return [file for module_path in paths if (file := self.file(module_path))]
 
     def brought(self, imported: Imported, path: str) -> list[PythonFile] | None:
-        """Returns the module that an import binds; an empty list if it binds something else, None if it imports nothing
-        of the project."""
+        """Returns the files of the module that an import binds. Returns an empty list if the import binds something
+        else, and None if it imports nothing of the project."""
         module, level, name = imported
         paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
         is_inside = paths or self.paths_of(module, level, path)

@@ -36,8 +36,8 @@ ITEMS = frozenset({"values", "pop", "get", "copy", "popleft", "setdefault"})
 
 
 class PythonValue(NamedTuple):
-    """A possible value of an expression. `many` is a container whose elements have the type of the annotation or
-    expression in `node`. `outside` is a value that does not come from the project's code."""
+    """A possible value of an expression. The kind `many` is a container whose elements have the type of the annotation
+    or expression in `node`. The kind `outside` is a value that does not come from the project's code."""
 
     kind: Literal["module", "class", "instance", "function", "many", "outside"]
     scope: Scope | None = None

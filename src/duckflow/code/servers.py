@@ -15,7 +15,7 @@ from duckflow.rpc import RpcError
 TRIES, AGAIN_SECONDS = 5, 0.5
 log = logging.getLogger(__name__)
 MakeLaunch = Callable[[tuple[str, ...]], Awaitable[Launch]]
-"""A function that makes the launch of a program in the work folder, confined as commands are."""
+"""A function that prepares the launch of a program in the work folder, confined in the same way as commands."""
 
 
 class LanguageServers:
@@ -77,9 +77,9 @@ class LanguageServers:
             try:
                 async with asyncio.timeout(seconds):
                     server = await self._started(name)
-                    old = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
-                    new = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
-                    errors[name] = new_errors(old, new)
+                    errors_before = await _said(server, {path: before.get(path, "") for path in paths}, seconds)
+                    errors_after = await _said(server, {path: after.get(path, "") for path in paths}, seconds)
+                    errors[name] = new_errors(errors_before, errors_after)
             except (TimeoutError, RpcError, OSError) as problem:
                 await self._give_up(name, problem)
         return errors

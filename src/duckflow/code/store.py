@@ -21,8 +21,8 @@ from duckflow.whole_file import private_folder
 
 
 class Walked(NamedTuple):
-    """The source files of a folder, and the times of its folders and ignore files, whose change makes another walk
-    necessary."""
+    """The source files of a folder, with the times of its folders and ignore files. When one of these times changes,
+    the folder must be walked again."""
 
     files: dict[str, FolderEntry]
     folders: dict[str, float]

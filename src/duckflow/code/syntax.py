@@ -40,11 +40,12 @@ class Language(NamedTuple):
     grammar: str
     suffixes: tuple[str, ...]
     definitions: Mapping[str, str]
-    """The kinds of nodes that are definitions, each with the kind of its definition."""
+    """The kinds of nodes that define something, each with what it defines, such as `class`."""
     names: frozenset[str]
     """The kinds of nodes that are names."""
     members: Mapping[str, str]
-    """Kinds of nodes that name a member, with the field that holds its owner; without a field, the first child does."""
+    """The kinds of nodes such as `a.b`, each with the node's field that holds the owner `a`. If the field's name is
+    empty, the first child is the owner."""
     imports: frozenset[str] = frozenset()
     bases: tuple[str, ...] = ()
     """Fields or kinds of nodes that hold the names of base classes."""
@@ -59,7 +60,8 @@ class Language(NamedTuple):
 
 
 class Symbol(NamedTuple):
-    """A definition. Lines count from 1. Its decorators begin at `start`; its name stands at `line`."""
+    """A definition in a file. Lines count from 1. `start` is the line of the first decorator, and `line` the line of
+    the name."""
 
     name: str
     what: str

@@ -22,8 +22,8 @@ NAMED_ANSWERS = frozenset(("yes", "no", "session", "always", "edit", "all"))
 
 @dataclass(slots=True)
 class AuditEntry:
-    """One action from the question about it to the evidence of its result; or the user's yes to a plan. `gate` is empty
-    if no question was needed."""
+    """An audited action, from the question about it to the evidence of its result, or the user's yes to a plan. `gate`
+    is empty if no question was needed."""
 
     at: float
     operation: str
@@ -39,7 +39,8 @@ class AuditEntry:
     """The name of the argument that says what the action is about."""
     why_told: Phrase | None = None
     answer_told: Phrase | None = None
-    """The reason and the answer as phrases for people. They are set if the program itself wrote `why` and `answer`."""
+    """`why_told` and `answer_told` are the reason and the answer as phrases. They are set if the program itself wrote
+    `why` and `answer`."""
     answer_text: str = ""
     """The user's words that came with the answer."""
 

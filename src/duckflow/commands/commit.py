@@ -62,12 +62,12 @@ async def commit(context: CommandContext, own_subject: str) -> str:
         return words("commit.left")
     if _programs(Path(state.folder)) != stamps:
         raise UsageError("commit.programs_changed")
-    named, new = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
+    path_arguments, new_path_arguments = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
     # The repository's hooks run, as if the user had typed the command: the yes makes the commit the user's own act.
-    announced = f"git add --intent-to-add -- {new} && " if new else ""
-    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {named}")
-    if code and new:
-        await context.conversation.run_own(f"git reset -q -- {new}")
+    announced = f"git add --intent-to-add -- {new_path_arguments} && " if new_path_arguments else ""
+    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {path_arguments}")
+    if code and new_path_arguments:
+        await context.conversation.run_own(f"git reset -q -- {new_path_arguments}")
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
 
 
@@ -82,8 +82,8 @@ def _own_subject(text: str, language: str) -> str:
 
 
 async def _asked_for(context: CommandContext, paths: Sequence[str]) -> str:
-    """Returns the first sentence of what led to the most of these files: the request of a turn, or the goal of a plan.
-    Of equal works the latest counts. A later remark on a part of the work does not describe the whole."""
+    """Returns the first sentence of the request or plan that led to most of these files. If several led to as many, the
+    latest counts. A later remark on a part of the work does not describe the whole."""
     undo, state = context.conversation.undo, context.conversation.state
     file_counts: dict[UndoScope, int] = {}
     for scope in dict.fromkeys(author.whole for author in await undo.authors()):
@@ -145,8 +145,8 @@ def _plan_of(state: AgentState, paths: Sequence[str]) -> str:
 
 
 def _programs(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Returns the programs that git starts with the user's rights when it commits here, with stamps that change with
-    them: hooks, and programs that settings name."""
+    """Returns the programs (hooks, and programs in git's settings) that git starts with the user's rights when it
+    commits here. Each has a stamp that changes when the program changes."""
     repository = find_repository(folder)
     if repository is None:
         return {}
@@ -183,10 +183,10 @@ def _named(paths: Sequence[str]) -> str:
 
 
 async def _unknown_to_git(folder: Path, paths: Sequence[str]) -> list[str]:
-    """Returns the files that the index does not have yet. Only these must be announced before a commit, and taken out
-    of the index again when it fails."""
-    known = await Git(folder).names("ls-files", "-z", "--", *(f"{LITERAL}{path}" for path in paths))
-    return [path for path in paths if path not in known]
+    """Returns the files that git's index does not have yet. Only these must be made known to the index before a commit,
+    and taken out of it again when the commit fails."""
+    indexed_paths = await Git(folder).names("ls-files", "-z", "--", *(f"{LITERAL}{path}" for path in paths))
+    return [path for path in paths if path not in indexed_paths]
 
 
 GROUP = (Command("commit", commit),)

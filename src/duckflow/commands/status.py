@@ -157,8 +157,8 @@ async def leave(context: CommandContext, _: str) -> str:
 
 
 async def _stays(context: CommandContext) -> bool:
-    """Waits until the running task has ended, so that it is not cut off and done twice. The user may leave at once and
-    cut it off, or stay after all. Returns True if they stay."""
+    """Says whether the user stays in the chat. Waits until the running task has ended, because a task that is cut off
+    would be done twice. The user may also leave at once."""
     state = context.conversation.state
     current_tasks = [
         current_task

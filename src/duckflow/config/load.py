@@ -41,12 +41,12 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
         ("environment", nest(environment)),
         ("command line", nest({name: value for name, value in flags.items() if value is not None})),
     ]
-    merged: Layer = {}
+    merged_layer: Layer = {}
     origins: dict[str, str] = {}
     for origin, layer in layers:
-        merge(merged, layer)
+        merge(merged_layer, layer)
         origins |= dict.fromkeys(dict(_walk_leaves(layer)), origin)
-    return Loaded(_checked(merged, origins), origins)
+    return Loaded(_checked(merged_layer, origins), origins)
 
 
 def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:

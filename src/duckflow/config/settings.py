@@ -61,4 +61,5 @@ class Settings(Section):
     plugins: PluginSettings = Field(default_factory=PluginSettings.model_construct)
     ui: UiSettings = Field(default_factory=UiSettings.model_construct)
     transitions: dict[str, dict[str, str]] = Field(default_factory=dict)
-    """Moves between phases in addition to the packaged ones, each with its reason; an empty reason removes a move."""
+    """Moves between phases of the work, in addition to the built-in moves, each with its reason. An empty reason
+    removes a move."""

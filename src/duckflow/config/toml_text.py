@@ -11,7 +11,7 @@ Key = tuple[str, ...]
 BARE = re.compile(r"[A-Za-z0-9_-]+")
 LEFT = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""", re.ASCII)
 ELSEWHERE: Key = ("[[]]",)
-"""The table name for entries of an array of tables, which hold no settings: no setting has this name."""
+"""The name for entries of an array of tables. No setting has this name, so these entries count as no settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
 
 
 def find_nearest(name: str, names: Sequence[str]) -> str:
-    """Returns the name that was probably meant, or an empty text: one with the same last word, or one spelt nearly the
-    same."""
+    """Returns the name that was probably meant: one with the same last word, or one spelt nearly the same. Returns an
+    empty text if there is none."""
     last_part = name.rpartition(".")[2]
     same_last_part = [known_name for known_name in names if known_name.rpartition(".")[2] == last_part]
     close_names = difflib.get_close_matches(name, same_last_part or names, n=1, cutoff=0 if same_last_part else NEAR)

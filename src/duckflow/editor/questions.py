@@ -22,8 +22,8 @@ NO = frozenset({"no", "stop", "rest", "leave", "stay"})
 
 
 def permission_request(question: Question, words: Words, root: Path) -> dict[str, Any]:
-    """Returns the request: the tool call that is asked about, and the options. A Gate about one action uses the id of
-    the action's call."""
+    """Returns the request: the tool call that is asked about, and the options. A Gate (a question before a risky
+    action) about one action uses the id of that action's call."""
     gate = question.gate
     is_alone = gate is not None and len(gate.action_ids) == 1
     content = [text_content(question_text(question, words))]

@@ -20,11 +20,11 @@ from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
 AUTO = "auto"
-"""The name of the option while no model is connected: Duckflow will look for a model."""
+"""The value that stands for the model while no model is connected: Duckflow will look for one."""
 
 
 def mode_state(conversation: Conversation, words: Words) -> dict[str, Any]:
-    """Returns the modes in the form for editors that do not know config options yet."""
+    """Returns the modes in the protocol's older form, for editors that do not know config options yet."""
     modes = [
         {"id": value, "name": value, "description": description} for value, description in _modes(conversation, words)
     ]

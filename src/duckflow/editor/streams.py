@@ -57,20 +57,20 @@ class MessageStreams:
         await asyncio.to_thread(self._writing.join, FLUSH_SECONDS)
 
     def _read(self) -> None:
-        unfinished = bytearray()
+        unfinished_line = bytearray()
         try:
             while chunk := os.read(self._source, CHUNK):
                 *lines, line_start = chunk.split(b"\n")
                 for line in lines:
-                    self._hand_over(bytes(unfinished + line))
-                    unfinished.clear()
+                    self._hand_over(bytes(unfinished_line + line))
+                    unfinished_line.clear()
                 # Only the beginning of an endless line is kept. It is not valid JSON, so it gets an error.
-                if len(unfinished) <= LONGEST_MESSAGE:
-                    unfinished += line_start
+                if len(unfinished_line) <= LONGEST_MESSAGE:
+                    unfinished_line += line_start
         except OSError:
             log.info("nothing can be read any more")
-        if unfinished:
-            self._hand_over(bytes(unfinished))
+        if unfinished_line:
+            self._hand_over(bytes(unfinished_line))
         self._hand_over(None)
 
     def _hand_over(self, line: bytes | None) -> None:

@@ -29,7 +29,7 @@ OUTPUT_SECONDS = 0.5
 """Seconds between two updates of a command's output. There is a pause because each update carries all of the output."""
 SIGNS = ("+", "-", " ")
 NAMING = re.compile(r"--- (?:a/|/dev/null)|\+\+\+ (?:b/|/dev/null)|@@ -|\\ ")
-"""A pattern for lines of a diff that only give the places of its hunks."""
+"""Matches the lines of a diff that only say which file and which lines a hunk belongs to."""
 
 
 def text_content(text: str) -> Update:
@@ -89,7 +89,7 @@ class ToolCalls:
                 return self._finish(item, item.result) if item.result else []
 
     def wait_for_yes(self, gate: GateRequest) -> list[Update]:
-        """Shows the calls of a Gate as pending."""
+        """Shows the calls that a Gate (a question before a risky action) asks about as pending."""
         kind, asked_items, self._asked = gate_kind(gate) if len(gate.action_ids) == 1 else "other", self._asked, []
         return [self._begin(item, kind, "pending") for item in asked_items]
 

@@ -45,8 +45,8 @@ def is_past(state: AgentState, now: float) -> bool:
     goal_is_over = any(
         plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed")
     )
-    last = state.messages[-1].at if state.messages else now
-    return state.phase is Phase.DONE or goal_is_over or now - last > A_WHILE
+    last_time = state.messages[-1].at if state.messages else now
+    return state.phase is Phase.DONE or goal_is_over or now - last_time > A_WHILE
 
 
 def begin_anew(state: AgentState) -> None:
@@ -276,7 +276,8 @@ def _add_message(state: AgentState, event: happened.MessageAdded) -> None:
 
 
 def _note_ref(state: AgentState, new: str) -> None:
-    """Puts a reference to the present work last in the list, which holds only a few references of each kind."""
+    """Puts a reference (to a file, a plan or an earlier turn) at the end of the list of things being worked on. The
+    list keeps only a few references of each kind."""
     if new:
         same_kind_refs = [ref for ref in state.context_refs if kind_of_ref(ref) == kind_of_ref(new) and ref != new]
         dropped_refs = {new, *same_kind_refs[: -REFS_LIMIT + 1]}
@@ -352,8 +353,8 @@ def _close_question(state: AgentState, question_id: str, now: float) -> None:
 
 
 def _note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """Notes a command as evidence. A change first drops the evidence that it outdates. A command that changed something
-    is evidence, too. A stored lesson changes nothing that a test could show."""
+    """Adds a command to the evidence, even if the command has changed something. Evidence that the change makes
+    worthless is dropped first. A stored lesson makes no evidence worthless."""
     if event.result.effect != "memory":
         _drop_outdated(state, event.result.changed)
     if evidence := evidence_of(event.result):

@@ -19,7 +19,8 @@ class ReviewEvent(Event):
 
 
 class LineCommented(ReviewEvent):
-    """A comment waits to be sent. It replaces an earlier comment with the same id."""
+    """The user commented on a line, and the comment waits to be sent. It replaces an earlier comment with the same
+    id."""
 
     kind = "line_commented"
     comment: LineComment
@@ -71,7 +72,8 @@ class LineTaken(Event):
 
 
 class AskedBack(Event):
-    """The user asks something about an open Gate. The Gate stays open; the model's answer follows as a notice."""
+    """The user asks something about an open Gate (a question before a risky action). The Gate stays open; the model's
+    answer follows as a notice."""
 
     live = True
     kind = "asked_back"
@@ -107,7 +109,7 @@ class CommandFinished(Event):
 
 
 class NowChanged(Event):
-    """The present activity has changed, and no other event reports it. The fields are named like the properties of
+    """The present activity has changed, and no other event says so. The fields have the names of properties of
     `Conversation`."""
 
     live = True

@@ -75,7 +75,8 @@ class VitalsChanged(Event):
 
 
 class Intervened(Event):
-    """The Pacemaker has intervened without asking: with a hint for the model, or by making it plan again."""
+    """The Pacemaker, which limits the work, has intervened without asking the user: it gave the model a hint, or made
+    it plan again."""
 
     kind = "intervened"
     how: Literal["hint", "replan"]
@@ -84,7 +85,7 @@ class Intervened(Event):
 
 
 class MessageAdded(Event):
-    """A message was added, with facts that rules have found in its text."""
+    """A message was added. The other fields hold facts that rules have found in its text."""
 
     kind = "message_added"
     message: Message
@@ -151,7 +152,8 @@ class PermissionTaken(Event):
 
 
 class MessagesSetAside(Event):
-    """Messages leave the context, from `first` up to but not including `last`. They stay in the journal."""
+    """Messages are no longer shown to the model: those from `first` up to but not including `last`. They stay in the
+    journal."""
 
     kind = "messages_set_aside"
     first: int
@@ -159,7 +161,7 @@ class MessagesSetAside(Event):
 
 
 class TurnUndone(Event):
-    """A turn, a job, a step of a job, or some files were undone; with `back` false, such an undo was itself undone."""
+    """A turn, a job, a step of a job, or some files were undone. If `back` is false, such an undo was itself undone."""
 
     kind = "turn_undone"
     turn: int
@@ -240,7 +242,7 @@ class Reviewed(Event):
 
 
 class FiveChanged(Event):
-    """The five items or the decision log changed."""
+    """The decision log has changed, or one of the five items that every prompt contains, such as the goal."""
 
     kind = "five_changed"
     delta: StateDelta

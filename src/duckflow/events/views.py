@@ -131,7 +131,7 @@ class UndoResult:
 
 
 class UndoPort(Protocol):
-    """Undoes work, or (`back` false) does it again. A scope says which work: a turn, a job, a step, some files."""
+    """Undoes work, or does it again if `back` is false. A scope says which work: a turn, a job, a step, some files."""
 
     async def authors(self) -> list[WorkAuthor]:
         """Returns the turns, jobs and steps whose changes could be undone, the latest first."""

@@ -34,8 +34,8 @@ class AgentKind(NamedTuple):
     path: Path | None = None
 
     def uses(self, operation: Operation) -> bool:
-        """Says whether agents of this kind use an operation. Lessons are left to the conversation. A kind that only
-        reads may run commands, but they cannot change anything then."""
+        """Says whether agents of this kind may use an operation. No agent may store lessons. A kind that only reads may
+        run commands, but its commands cannot change anything."""
         if operation.effect == "memory" or (operation.name == FINDING and self.name != REVIEW):
             return False
         if operation.effect == "talk":

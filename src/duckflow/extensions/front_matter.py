@@ -36,13 +36,13 @@ def read_markdown(path: Path) -> FrontMatter:
 
 def split_front_matter(text: str) -> FrontMatter:
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
-    if lines[first].rstrip() != "---":
+    first_index = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if lines[first_index].rstrip() != "---":
         return FrontMatter({}, text.strip())
-    end = next((index for index in range(first + 1, len(lines)) if lines[index].rstrip() in ("---", "...")), None)
+    end = next((index for index in range(first_index + 1, len(lines)) if lines[index].rstrip() in ("---", "...")), None)
     if end is None:
-        return FrontMatter({}, "\n".join(lines[first + 1 :]).strip(), ("---",))
-    values, strange_lines = _read(lines[first + 1 : end])
+        return FrontMatter({}, "\n".join(lines[first_index + 1 :]).strip(), ("---",))
+    values, strange_lines = _read(lines[first_index + 1 : end])
     return FrontMatter(values, "\n".join(lines[end + 1 :]).strip(), tuple(strange_lines))
 
 

@@ -19,7 +19,7 @@ from duckflow.whole_file import make_private
 from duckflow.whole_text import read_json
 
 AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
-"""JSON without spaces, as other assistants write it: some hooks search it for words."""
+"""The options for JSON in the exact form that other assistants write. Some hooks search this text for words."""
 
 
 class HookTranscript:

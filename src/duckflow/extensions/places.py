@@ -94,7 +94,8 @@ class HookSettings(Section):
     """True if hooks that the user, or a trusted folder, has for other assistants are used, too. The user is asked once
     about each."""
     may_allow: bool = False
-    """True if a hook that says `allow` may answer a Gate in the user's place, unless that Gate is always asked."""
+    """True if a hook that says `allow` may answer a Gate (a question before a risky action) in the user's place, unless
+    that Gate is always asked."""
     seconds: float = Field(default=60.0, gt=0)
     """Seconds for a hook that names no `timeout`."""
     environment: tuple[str, ...] = ()

@@ -25,7 +25,8 @@ class SkillArgs(Args):
 
 
 class ReadSkill(Tool[SkillArgs]):
-    """Reads files of a skill's folder, and no others. Actions that a skill asks for still pass the Gate."""
+    """Reads files of a skill's folder, and no others. If a skill asks for risky actions, the user is still asked
+    first."""
 
     operation = READ_SKILL
     effect = "read"

@@ -67,7 +67,7 @@ def find_skills(home: Path | None, project: Path | None) -> list[Skill]:
 
 
 def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]:
-    """Returns names with as much of their descriptions as fits into so many characters. If not all names fit, the last
+    """Returns names with as much of their descriptions as fits into `budget` characters. If not all names fit, the last
     ones are left out."""
     offered_skills = [skill for skill in skills if skill.offered]
     if not offered_skills:

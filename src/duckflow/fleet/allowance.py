@@ -146,7 +146,8 @@ def _likely_cost(budget: Budget, wanted: CallWanted) -> float:
 
 
 def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | None:
-    """Returns None where the call fits the budget. A call that would fit only without the open calls waits for them."""
+    """Returns None if the call fits the budget. Otherwise the call is refused, or it must wait, if it might fit once
+    other calls have ended."""
     if budget.usd and wanted.dollars is None:
         return Granted(refused=say("fleet.no_price", model=wanted.model, limit=budget.usd))
     left_usd, left_tokens = budget.usd - budget.spent_usd, budget.tokens - budget.spent_tokens

@@ -26,7 +26,8 @@ ANSWERS = 5
 OUTPUT_TOLD = 3000
 
 RunCommand = Callable[[AttemptOrder, Path, str, bool], Awaitable[CheckResult]]
-"""Runs a command in the sandbox in this folder. The last argument says whether the command may use the network."""
+"""A function that runs a command in the sandbox in this folder. The last argument says whether the command may use the
+network."""
 
 
 class Workshop(NamedTuple):
@@ -39,7 +40,7 @@ class Workshop(NamedTuple):
     """Returns the environment variables that the task names. Refuses missing variables, values that cannot be masked,
     and keys of models."""
     call: Callable[[FleetTask, Path, Mapping[str, str]], HostCall]
-    """Returns the call that starts a Duckflow process in this folder, with these environment variables."""
+    """Returns the command that starts a Duckflow process in this folder, with these environment variables."""
     run: RunCommand
     review: Callable[[AttemptReport, Path, str, Mapping[str, str]], Awaitable[AttemptReview | None]]
     """Reviews a diff in this folder, with these environment variables."""

@@ -33,7 +33,7 @@ TAKING = 2026_2205
 """The database lock under which attempts are taken. It is needed because limits count the attempts of other workers."""
 PAGE = 50
 PATIENCE_WITH_PLACES = 3
-"""Number of leases that a machine may go without a sign of life before other machines of the fleet take its tasks."""
+"""A machine that shows no sign of life for this many leases loses its tasks to the other machines of the fleet."""
 MOST_GOES = 10
 """The most times that an attempt is begun. If its workers keep dying, the attempt itself may kill them."""
 WAITS = (ATTEMPTS.c.state == "queued") & (ATTEMPTS.c.wanted == "")
@@ -46,9 +46,11 @@ def recover(database: FleetDatabase, connection: sa.Connection) -> list[str]:
     bury(connection, now)
     end_calls(connection, CALLS.c.worker.in_(DEAD), now)
     is_left = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(DEAD)
-    wanted = sa.case((ATTEMPTS.c.wanted != "", ATTEMPTS.c.wanted), (ATTEMPTS.c.goes >= MOST_GOES, "failed"), else_="")
+    wanted_outcome = sa.case(
+        (ATTEMPTS.c.wanted != "", ATTEMPTS.c.wanted), (ATTEMPTS.c.goes >= MOST_GOES, "failed"), else_=""
+    )
     # The row keeps the name of the dead worker, because the worker's process may have to be ended first.
-    put_back = sa.update(ATTEMPTS).where(is_left).values(state="queued", wanted=wanted)
+    put_back = sa.update(ATTEMPTS).where(is_left).values(state="queued", wanted=wanted_outcome)
     for row in connection.execute(put_back.returning(*ATTEMPTS.c)).all():
         phrases = [say("fleet.worker_died", worker=row.worker)]
         phrases += [say("fleet.most_goes", count=row.goes)] if row.wanted == "failed" else []
@@ -80,9 +82,9 @@ class Claims:
                 return None
             row, task = taken
             lives = sa.select(WORKERS.c.worker).where(WORKERS.c.worker == self._lease.worker, WORKERS.c.until > now)
-            take = sa.update(ATTEMPTS).where(attempt_row(row.fleet, row.task, row.number), WAITS, lives.exists())
+            take_query = sa.update(ATTEMPTS).where(attempt_row(row.fleet, row.task, row.number), WAITS, lives.exists())
             values = {"worker": self._lease.worker, "goes": row.goes + 1, "taken": now}
-            if not connection.execute(take.values(state="running", doing="", **values)).rowcount:
+            if not connection.execute(take_query.values(state="running", doing="", **values)).rowcount:
                 return None
             connection.execute(sa.update(TASKS).where(task_row(row.fleet, row.task)).values(place=self._lease.place))
             if row.worker:

@@ -1,4 +1,5 @@
-"""Ends attempts and tasks other than by their own work: cancelled, out of money, or settled after the last attempt."""
+"""Ends attempts and tasks from outside: when they are cancelled or out of money, or when the last attempt of a task has
+ended."""
 
 from functools import partial
 
@@ -64,7 +65,8 @@ class Endings:
             self.look_after(fleet)
 
     def see_to(self, fleet: str, task: str) -> None:
-        """Follows up when an attempt has ended: settles the task after the last attempt, or cancels needless ones."""
+        """Acts on the end of an attempt. Settles the task if no other attempt runs; otherwise cancels attempts that are
+        no longer needed."""
         (state,) = self._store.tasks(fleet, task)
         all_attempts = self._store.attempts(fleet, task)
         attempts = [attempt for attempt in all_attempts if attempt.round == state.round]

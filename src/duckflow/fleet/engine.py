@@ -18,8 +18,8 @@ AttemptProgress = Literal["queued", "running"] | AttemptOutcome
 LIVE = ("queued", "running")
 
 Choose = Callable[[Sequence[AttemptReport], bool], int | None]
-"""Returns the number of the best attempt that may be merged. `True` means that other attempts still run; then only an
-attempt that is clearly good is chosen."""
+"""A function that returns the number of the best attempt that may be merged. `True` means that other attempts still
+run; then only an attempt that is clearly good is chosen."""
 
 
 class Happening(NamedTuple):

@@ -76,7 +76,7 @@ def born_at(pid: int) -> str:
 
 
 def kill_processes(attempt_id: str) -> None:
-    """Kills like `end_processes`, for callers without an event loop."""
+    """Does the same as `end_processes`, for callers without an event loop."""
     end_time = time.monotonic() + LONGEST
     # Processes that are started during a round are found in the next one.
     while (pids := _belonging(f"{MARK}={attempt_id}".encode())) and time.monotonic() < end_time:

@@ -20,7 +20,8 @@ from duckflow.fleet.tables import WORKERS
 
 BEAT = 1.0
 SAFE_PART = 0.75
-"""Part of a lease after which a worker that cannot renew it ends its attempts, before other workers take them."""
+"""The part of a lease after which a worker that cannot renew it ends its attempts. Other workers may take the attempts
+only after the whole lease."""
 DEAD = sa.select(WORKERS.c.worker).where(WORKERS.c.until == 0)
 OVER: dict[str, Any] = {"until": 0.0, "pid": 0}
 """The values in the row of a worker that has left: it is dead, and nobody has to end its process."""

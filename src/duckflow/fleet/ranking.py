@@ -95,7 +95,8 @@ MERITS = ("review", "findings", "proof", "evidence", "size", "cost")
 
 
 def why_first(reports: Sequence[AttemptReport], words: Words) -> list[str]:
-    """Returns a line on why the best attempt comes before the next, or an empty text where no other may be merged."""
+    """Returns one line that says why the best attempt comes before the second. Returns no line if fewer than two
+    attempts may be merged."""
     ranked_reports = rank(reports)
     if len(ranked_reports) < 2:
         return []

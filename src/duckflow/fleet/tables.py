@@ -151,7 +151,7 @@ CALLS = sa.Table(
 )
 
 OF_TASK = (TASKS.c.fleet == ATTEMPTS.c.fleet) & (TASKS.c.name == ATTEMPTS.c.task)
-"""Joins attempts with their task."""
+"""The condition that joins attempts with their task."""
 IS_LIVE = ATTEMPTS.c.state.in_(LIVE)
 
 

@@ -287,4 +287,5 @@ class AttemptPort(Protocol):
 
 
 CarryOut = Callable[[AttemptOrder, AttemptPort], Awaitable[AttemptReport]]
-"""Carries out an attempt. When cancelled, ends all its processes and leaves the work so far on its branch."""
+"""A function that carries out an attempt. When cancelled, it ends all processes of the attempt and leaves the work so
+far on the attempt's branch."""

@@ -27,9 +27,11 @@ OTHERS_LOOK = 3.0
 POLLING, POLLING_OF_MANY = 0.5, 1.0
 """Seconds between two checks for a queued attempt: in a SQLite file, and in a database that many workers use."""
 MOST_WAITING = 4
-"""The most attempts that may wait for a person, as a multiple of those that may run: each takes memory."""
+"""The most attempts that may wait for a person, as a multiple of the attempts that may run. Waiting attempts take
+memory, too."""
 TIDYING_PART = 0.15
-"""Part of a lease in which attempts may end by themselves. It is less than the part left when a worker gives up."""
+"""The part of a lease in which attempts may end by themselves when their worker gives up. The lease then still has more
+time left than this."""
 
 
 class Workplace(NamedTuple):
@@ -117,8 +119,8 @@ class Worker:
         """Writes progress and notes of the attempts to the database, ends attempts that somebody has cancelled, and
         brings answers to attempts for which there is room."""
         attempts = {attempt.order.attempt_id: attempt for attempt in self._running.values()}
-        doing = {attempt_id: attempt.doing for attempt_id, attempt in attempts.items()}
-        outcomes = await asyncio.to_thread(self._claims.record, doing)
+        stages = {attempt_id: attempt.doing for attempt_id, attempt in attempts.items()}
+        outcomes = await asyncio.to_thread(self._claims.record, stages)
         asked_ids = [asked_id for attempt in attempts.values() for asked_id in attempt.waiting]
         answers = await asyncio.to_thread(self._claims.questions.hear, asked_ids) if asked_ids else {}
         for attempt_id, attempt in attempts.items():

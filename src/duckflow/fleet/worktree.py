@@ -100,7 +100,7 @@ class Worktree:
         return self.git.folder
 
     async def furnish(self, task: FleetTask, note: Note) -> None:
-        """Adds what git does not bring along, and notes what is missing."""
+        """Adds the files that git does not put into the worktree, and notes what is missing."""
         await bring_ignored(task, self._main, self.folder, note)
         await _tell_what_is_missing(self.git, note)
 
@@ -220,7 +220,8 @@ async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
 
 
 async def _worktree_at(main: Git, folder: Path) -> Git | None:
-    """Returns git for a worktree by the repository's own record: files in the worktree may have been changed."""
+    """Returns git for a worktree. The worktree is found by the repository's own record, because files in the worktree
+    may have been changed."""
     git_folder = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
     for note in git_folder.glob("worktrees/*/gitdir"):
         git_file = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
@@ -262,7 +263,8 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
 
 
 async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
-    """Commits work that is not on the branch yet. A half-made worktree has no index: all files would look removed."""
+    """Commits work that is not on the branch yet, and says whether the branch was moved. A half-made worktree has no
+    index, so all files would look removed there."""
     if not Path(await git("rev-parse", "--git-path", "index")).exists():
         return False
     await git.ends("merge", "--abort")

@@ -122,9 +122,9 @@ def _edit_run(lines: Sequence[str], start: int) -> Block:
     """Reads edits that follow one another with only blank lines between them: they belong to one file."""
     position = start
     while True:
-        last = next((index for index in range(position, len(lines)) if re.match(REPLACE, lines[index])), None)
-        if last is None:
+        last_index = next((index for index in range(position, len(lines)) if re.match(REPLACE, lines[index])), None)
+        if last_index is None:
             return Block(lines[start:], False, len(lines), edits=True)
-        position = next((index for index in range(last + 1, len(lines)) if lines[index].strip()), len(lines))
+        position = next((index for index in range(last_index + 1, len(lines)) if lines[index].strip()), len(lines))
         if position == len(lines) or not re.match(SEARCH, lines[position]):
-            return Block(lines[start : last + 1], True, last + 1, edits=True)
+            return Block(lines[start : last_index + 1], True, last_index + 1, edits=True)

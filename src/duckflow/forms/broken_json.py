@@ -18,7 +18,7 @@ MOST_TRIED = 2_000
 """The largest number of brackets at which JSON is looked for, one after another: each failed try searches the text
 before its bracket once more."""
 COST_OF_MENDING = 200
-"""The number of tries that one mending counts as, because it searches all of the text that follows several times."""
+"""One mending counts as this many tries, because it searches all of the following text several times."""
 FORGOTTEN = ("}", "]}", "}]}")
 """Closing brackets that a model may have forgotten at the end: the Decision's, its action list's, its last action's."""
 
@@ -73,10 +73,10 @@ def json_values(text: str) -> Iterator[ReadJson]:
             raise ReplyUnusable("The reply has too many brackets outside one JSON object. Send one JSON object alone.")
         try:
             value, position = DECODER.raw_decode(text, start.start())
-            read = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
+            read_value = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
             if re.compile(GOES_ON).match(text, position):
                 tries += COST_OF_MENDING
-                read, position = _mended(text, start.start()) or (read, position)
+                read_value, position = _mended(text, start.start()) or (read_value, position)
         except (ValueError, RecursionError) as failure:
             problem = problem or failure
             position = start.end()
@@ -85,10 +85,10 @@ def json_values(text: str) -> Iterator[ReadJson]:
             tries += COST_OF_MENDING
             if (mended := _mended(text, start.start())) is None:
                 break
-            read, position = mended
+            read_value, position = mended
         position = _after_fence(text, start.start(), position)
         count += 1
-        yield read._replace(rest=text[position:])
+        yield read_value._replace(rest=text[position:])
     if not count:
         _refuse(text, problem)
 
@@ -148,8 +148,8 @@ def _closed(text: str) -> Any:
 
 def _is_cut(text: str) -> bool:
     """Says whether the text goes on after the last closed bracket, or no bracket was closed at all."""
-    last = max(text.rfind("}"), text.rfind("]"))
-    return last < 0 or bool(re.compile(GOES_ON).match(text, last + 1))
+    last_bracket = max(text.rfind("}"), text.rfind("]"))
+    return last_bracket < 0 or bool(re.compile(GOES_ON).match(text, last_bracket + 1))
 
 
 def _depth(text: str) -> int:

@@ -44,7 +44,7 @@ LEFT_OUT = ("title", "default", "additionalProperties", "minLength", "maxLength"
 
 
 def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
-    """Returns the operations without those about plans that cannot be used now."""
+    """Returns the operations without those plan operations that cannot be used now."""
     current_moments = plan_moments(state) | ({"changed"} if state.changed_before else frozenset[PlanMoment]())
     return tuple(
         operation for operation in operations if not operation.when or current_moments.intersection(operation.when)
@@ -54,8 +54,8 @@ def timely(operations: Iterable[Operation], state: AgentState) -> tuple[Operatio
 def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, ...]:
     """Returns the operations that a small model is told of, with only their required arguments. Such a model would plan
     even the smallest thing, so it is told of plans only when the request has several parts."""
-    several = search("requests.several_parts", last_request(state.messages), state.language)
-    is_simple = state.plan is None and not several
+    has_several_parts = search("requests.several_parts", last_request(state.messages), state.language)
+    is_simple = state.plan is None and not has_several_parts
     led_operations = (operation for operation in timely(operations, state) if operation.led)
     return tuple(brief(operation, state.language) for operation in led_operations if not (is_simple and operation.when))
 
@@ -99,15 +99,15 @@ def without_body(operation: Operation) -> Operation:
     if not operation.body:
         return operation
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    others = {name: properties[name] for name in properties if name != operation.body}
+    other_properties = {name: properties[name] for name in properties if name != operation.body}
     required = [name for name in operation.parameters.get("required", ()) if name != operation.body]
-    parameters = {**operation.parameters, "properties": others, "required": required}
+    parameters = {**operation.parameters, "properties": other_properties, "required": required}
     return operation.model_copy(update={"parameters": parameters})
 
 
 def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
-    """Returns what can be done about plans now: propose one, revise a draft, carry out an approved one, steer its jobs,
-    or continue a completed one."""
+    """Returns the stages of planning that hold now, such as `draft`. They decide which operations on plans are
+    offered."""
     plan = state.plan
     if plan is None or plan.status in ("completed", "failed"):
         return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
@@ -224,7 +224,8 @@ def _result(call: ToolCall, result: Message | None, language: str) -> PromptMess
 
 
 def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
-    """Returns the results' pictures as a message to follow them: not every endpoint takes pictures in a result."""
+    """Returns a message with the pictures of these results, to be sent after them. Not every endpoint takes pictures in
+    a result."""
     pictures = tuple(picture for result in results for picture in result.pictures)
     names = one_line(", ".join(picture.name for picture in pictures))
     remark = note(language, "result_pictures", names=names)
@@ -232,8 +233,8 @@ def _seen(results: Iterable[Message], language: str) -> list[PromptMessage]:
 
 
 def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
-    """Returns a reply as the endpoint sent it (a reply without tool calls is turned into calls), and the id of each
-    call's action."""
+    """Returns a reply as the endpoint sent it, and the id of each call's action. A reply without tool calls is turned
+    into calls."""
     decision, wire = message.decision, message.wire
     if decision is None:
         return PromptMessage("assistant", message.text), []
@@ -287,7 +288,8 @@ def own_words_renamed(message: Message, operations: Sequence[Operation], name: C
 
 
 def spoken_by_others(message: Message, language: str) -> PromptMessage:
-    """Returns a message that is no reply of the model. Text from outside stands between marks."""
+    """Returns a message, which is no reply of the model, as it stands in a request. Text from outside is put between
+    marks."""
     match message.role:
         case "assistant":
             return PromptMessage("assistant", message.text)

@@ -66,7 +66,7 @@ MOST_CALLS = 100
 """The most calls of one reply that are carried out: nobody could follow more, or be asked about them."""
 PROBLEMS_TOLD = 8
 PLAIN_FIELDS = tuple(name for name in Decision.model_fields if name != "declared")
-"""The fields that a model may give in a Decision."""
+"""The fields that a model may give in a Decision (its reply with actions)."""
 CHECK = '"yes" or "no: reason"'
 CHECKS = ("goal_consistency", "constraint_check")
 LINES = "null or a list of short texts"
@@ -154,7 +154,8 @@ def _plain(value: dict[str, Any], operations: dict[str, Operation]) -> dict[str,
 
 
 def _meant(field: str, word: str, known: Sequence[str]) -> str | None:
-    """Returns the value that a word stands for; None for an unknown word, about which the model is not asked."""
+    """Returns the value that a word stands for. Returns None for an unknown word, which is not worth another request to
+    the model."""
     return next((value for value in known if word == value or fullmatch(f"checks.{field}.{value}", word)), None)
 
 

@@ -12,7 +12,8 @@ from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, WireReply
 
 GIVEN_BY_USER = ("@", "!", "stdin")
-"""Beginnings of `operation` in a message that holds material from the user and not a result."""
+"""The beginnings of `operation` that mark a message as material from the user, and not as the result of an
+operation."""
 
 
 class ParsedReply(NamedTuple):
@@ -34,8 +35,8 @@ class ParsedReply(NamedTuple):
     """True if the model wrote its calls as text: the endpoint then did not pass the tools on to it."""
 
     def asks_in_passing(self, language: str) -> bool:
-        """Says whether a text beside the calls asks the user for permission or a choice, while the calls go on as if
-        the user had answered."""
+        """Says whether the reply asks the user for permission or a choice, but makes calls as if the user had answered
+        already."""
         return any(question_in_passing(text, language) for text in self._texts())
 
     def leaves_open(self, language: str) -> bool:

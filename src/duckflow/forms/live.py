@@ -40,7 +40,7 @@ def without_thoughts(text: str) -> str:
 
 @dataclass(slots=True)
 class OpenBracket:
-    """An open object or list, and the part of a Decision that it is."""
+    """An open object or list, and the part of a Decision (a reply with actions) that it stands for."""
 
     part: str
     is_object: bool
@@ -57,8 +57,8 @@ class LiveText:
     """
 
     def __init__(self, says: Mapping[str, str], prose: bool = False) -> None:
-        """`says` names, by operation, the argument that holds what it says to the user. `prose` means that the reply
-        should be plain text, so that only one which begins with JSON is read as JSON."""
+        """For each operation that speaks to the user, `says` names the argument with the words. `prose` means that the
+        reply should be plain text, so that only a reply which begins with JSON is read as JSON."""
         self._says = says
         self._is_prose = prose
         self._thoughts = Thoughts()

@@ -68,8 +68,8 @@ class NativeForm:
         return render(language, "format_native")
 
     def listed(self, operations: Sequence[Operation], language: str) -> str:
-        first = self.told_first(operations)
-        specs = [tool._asdict() for tool in self.tools(operations, language)] if first else []
+        first_operations = self.told_first(operations)
+        specs = [tool._asdict() for tool in self.tools(operations, language)] if first_operations else []
         specs_text = json.dumps(specs, ensure_ascii=False) if specs else ""
         return "\n".join(
             filter(None, (specs_text, in_lines([operation for operation in operations if operation.when], language)))
@@ -169,15 +169,15 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     changing = any(operation and operation.changes for operation in called_operations)
     # A reply that asks something but only calls reading tools is not a question to the user.
     calls_made = zip(called_operations, actions, strict=True)
-    acts = any(
+    more_than_reads = any(
         operation and not looks_only(operation.name, operation.effect, action["args"])
         for operation, action in calls_made
     )
     waits = declared_fields.get("next_step") == "pending_user" and any(
         operation and operation.effect != "plan" for operation in called_operations
     )
-    asks = (not actions or acts) and (waits or ends_asking(text, state.language))
-    asks |= acts and bool(question_in_passing(text, state.language))
+    asks = (not actions or more_than_reads) and (waits or ends_asking(text, state.language))
+    asks |= more_than_reads and bool(question_in_passing(text, state.language))
     answer = [{"operation": RESPOND, "args": {"text": text}, "reasoning": rationale}] if text else []
     if is_end or asks or not actions:
         actions = [*answer, *actions]
@@ -287,16 +287,16 @@ def _arguments(call: ToolCall) -> tuple[dict[str, Any], bool]:
     try:
         value = parse_json(text)
     except ValueError as problem:
-        unusable = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
+        error = ReplyUnusable(f"The arguments of {call.name} are no JSON ({problem}).")
         if len(re.findall(QUOTE, text)) % 2:
-            raise unusable from None
+            raise error from None
         try:
-            read = read_json(text)
+            parsed = read_json(text)
         except ReplyUnusable:
-            raise unusable from None
-        if read.cut or read.rest.strip("}] \n`"):
-            raise unusable from None
-        value, is_mended = read.value, True
+            raise error from None
+        if parsed.cut or parsed.rest.strip("}] \n`"):
+            raise error from None
+        value, is_mended = parsed.value, True
     if not isinstance(value, dict):
         raise ReplyUnusable(f"The arguments of {call.name} must be one JSON object.")
     return cast("dict[str, Any]", value), is_mended

@@ -41,7 +41,7 @@ def decision_schema(
         {"rating": one_of(get_args(Rating)), "verdict": one_of(get_args(ReviewVerdict))} if review else {}
     )
     length_limit: Schema = {} if several_actions else {"maxItems": 1}
-    left_out = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
+    excluded_steps = () if with_delta else (Phase.AWAITING_APPROVAL, "defer")
     return _object(
         {
             "rationale": TEXT,
@@ -50,7 +50,7 @@ def decision_schema(
             "constraint_check": CHECK,
             "confidence": {"type": "number"},
             "task_profile": one_of(TaskProfile),
-            "step": one_of(step for step in steps if step not in left_out),
+            "step": one_of(step for step in steps if step not in excluded_steps),
             **review_properties,
             **delta,
             "actions": {
@@ -58,7 +58,7 @@ def decision_schema(
                 "items": actions[0] if len(actions) == 1 else {"anyOf": actions},
                 **length_limit,
             },
-            "next_step": one_of(kind for kind in get_args(NextStep) if kind not in left_out),
+            "next_step": one_of(kind for kind in get_args(NextStep) if kind not in excluded_steps),
             "prompt_pattern": one_of(get_args(PromptPattern)),
         }
     )
@@ -149,10 +149,10 @@ def _union(options: list[Schema]) -> Schema:
     """Returns the schema of a value that fits one option. Plain types and null become a list of types, which is
     short."""
     options = [option for index, option in enumerate(options) if option not in options[:index]]
-    others = [option for option in options if option != NULL]
-    if len(others) == len(options) or len(others) != 1:
+    other_options = [option for option in options if option != NULL]
+    if len(other_options) == len(options) or len(other_options) != 1:
         return options[0] if len(options) == 1 else {"anyOf": options}
-    single = others[0]
+    single = other_options[0]
     kind = single.get("type")
     if isinstance(kind, list):
         return single

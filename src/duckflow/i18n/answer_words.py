@@ -97,7 +97,8 @@ def means_either(text: str, language: str) -> bool:
 
 
 def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a text is a yes that names just what is asked about: `yes, delete it`."""
+    """Says whether a text is a yes that names only the action it is asked about: `yes, delete it`. `deeds` holds the
+    kinds of words that name this action."""
     says_more = asks(text, language) or search("answers.more", text, language) or means_either(text, language)
     kinds = [] if says_more else list(kinds_in(text, language))
     return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
@@ -127,7 +128,8 @@ class ScopeWords(NamedTuple):
 
     @property
     def allows(self) -> bool:
-        """Says whether the words allow something without further questions, for at most one name."""
+        """Says whether the words allow something from now on without further questions. They may name at most one
+        thing."""
         kinds = set(self.kinds)
         if "condition" in kinds or len(self.names) > 1:
             return False
@@ -187,15 +189,16 @@ def words_of_choices(languages: tuple[str, ...]) -> dict[str, str]:
 
 
 def gate_key(sign: str) -> str:
-    """Returns the choice that a number or a letter stands for at a Gate; an empty text if there is none."""
+    """Returns the choice that a number or a letter stands for at a Gate (a question before a risky action); an empty
+    text if there is none."""
     if sign.isdecimal():
         return GATE_KEYS[int(sign) - 1] if 1 <= int(sign) <= len(GATE_KEYS) else ""
     return next((key for key in GATE_KEYS[NUMBERED_CHOICES:] if key[0] == sign.casefold()), "")
 
 
 def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a line begins like an answer to a Gate, whatever follows: with a plain yes or no, with the number or
-    letter of a choice, or with a first part that is a complete answer."""
+    """Says whether a line begins like an answer to a Gate (a question before a risky action), whatever follows: with a
+    plain yes or no, with the number or letter of a choice, or with a first part that is a complete answer."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     part = search("answers.part", plain_text, language)
     head = plain_text[: part.start()] if part else plain_text

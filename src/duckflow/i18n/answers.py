@@ -60,7 +60,7 @@ class WholeAnswer(NamedTuple):
     reason: str = ""
     """The reason given with a no: what the user wants instead, or why not."""
     scope: Scope = ""
-    """How far a yes goes: this once, this session, or always."""
+    """The reach of a yes: this once, this session, or always."""
     about: str = ""
     """The thing that the scope is for, in the user's words; empty where it is the thing that was asked about."""
     for_good: bool = False
@@ -77,7 +77,7 @@ class WholeAnswer(NamedTuple):
     wish: bool = False
     """The answer agrees, but says more or sets a condition."""
     reaches: bool = False
-    """The answer may set the scope of a yes, in words that are not known for certain."""
+    """The answer has words about the scope of a yes (how far it goes), but their meaning is not certain."""
     against: bool = False
     """Some words of the answer may speak against the thing that was asked."""
     rest: str = ""
@@ -138,11 +138,13 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
     if word == "no" or reason:
-        last = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
+        last_clause = re.split(LAST_CLAUSE, plain)[-1].strip(PUNCTUATION)
         # Where a text begins with a condition, its words belong to the condition, so none of them refuses.
         has_condition = begins("scopes.condition", plain, language)
         is_doubtful = (
-            has_condition or search("answers.twice", plain, language) or fullmatch("answers.orders", last, language)
+            has_condition
+            or search("answers.twice", plain, language)
+            or fullmatch("answers.orders", last_clause, language)
         )
         return WholeAnswer("other" if is_doubtful else "no", "" if is_doubtful else reason, waits=waits, against=True)
     scoped = scope_words(plain, language)
@@ -179,15 +181,16 @@ def without_own_doing(plain: str, language: str) -> str:
 
 
 def _polite_order(plain: str, language: str) -> str:
-    """Returns the order in a yes that is politely put as a question ("yes, could you run it?"); empty if none is."""
+    """Returns the order in an answer that says yes and asks for something politely ("yes, could you run it?"). Returns
+    an empty text if there is no such order."""
     polite = search("scopes.polite", plain, language)
     agrees = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
     return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and agrees else ""
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
-    """Reads an answer with a yes and further clauses. Clauses that agree, praise, remark something or set the scope are
-    understood; if there are no others, the answer is a yes. If a clause refuses, the reading `read` stays."""
+    """Reads an answer that has a yes and further clauses. Clauses that agree, praise, remark something or set the scope
+    are understood. If all clauses are, the answer is a yes. If a clause refuses, `read` is returned unchanged."""
     agreed, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         kinds = set(kinds_in(clause, language))
@@ -361,8 +364,8 @@ def _refusal(plain: str, language: str) -> str:
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     head, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
-    first = next(kinds_in(plain, language), "") if separator else ""
-    if first not in ("refuse", "glue") or yes_or_no(head, language) != "no":
+    first_kind = next(kinds_in(plain, language), "") if separator else ""
+    if first_kind not in ("refuse", "glue") or yes_or_no(head, language) != "no":
         return ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()

@@ -45,17 +45,17 @@ def one_question(text: str) -> str:
 
 
 def settled(text: str, whole: bool = False) -> int:
-    """Returns the length of the text that stays: up to the first question after which only questions follow. `whole`
-    means that the text is complete, so its last sentence may lack an end."""
+    """Returns the length of the text to keep: the text up to the first question after which only questions follow.
+    `whole` means that the text is complete, so that its last sentence may lack an end."""
     marked_text = re.sub(SPOKEN, QUESTION_MARKS[-1], text)
     if not has_question(marked_text):
         return len(text)
-    masked = re.sub(HIDDEN, lambda match: "x" * len(match[0]), marked_text)
-    for question in deque(re.finditer(ASKED, masked), LAST_QUESTIONS):
-        in_list, line_before = _place(masked, question.start())
+    masked_text = re.sub(HIDDEN, lambda match: "x" * len(match[0]), marked_text)
+    for question in deque(re.finditer(ASKED, masked_text), LAST_QUESTIONS):
+        in_list, line_before = _place(masked_text, question.start())
         if in_list and line_before.endswith(tuple(QUESTION_MARKS)):
             continue
-        if _only_questions(masked, question.end(), whole, in_list):
+        if _only_questions(masked_text, question.end(), whole, in_list):
             return question.end()
     return len(text)
 
@@ -109,11 +109,12 @@ def _place(text: str, place: int) -> tuple[bool, str]:
 
 
 def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
-    """Says whether only questions follow. A list after a question does not count: it holds the question's choices."""
-    first = _word_from(text, place)
-    if first == len(text):
+    """Says whether only questions follow after this place of the text. A list after a question does not count, because
+    it holds the question's choices."""
+    word_start = _word_from(text, place)
+    if word_start == len(text):
         return not whole
-    if not in_list and "\n" in text[place:first] and re.compile(ITEM).match(text, _line_from(text, place)):
+    if not in_list and "\n" in text[place:word_start] and re.compile(ITEM).match(text, _line_from(text, place)):
         return False
     while (place := _word_from(text, place)) < len(text):
         if item := re.compile(ITEM).match(text, place):
@@ -150,8 +151,8 @@ BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
 
 def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text reports the work as done, or asks how to go on."""
-    last = last_question(text)
-    goes_on = search("asking.goes_on", last, language) or search("asking.offers_more", last, language)
+    question = last_question(text)
+    goes_on = search("asking.goes_on", question, language) or search("asking.offers_more", question, language)
     return bool(goes_on or search("asking.reported", text, language))
 
 
@@ -163,11 +164,11 @@ def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text ends with a question about the matter itself, which the work may answer, or with a polite
     question that leaves nothing open. A question for permission or with a choice is for the user to answer."""
-    last = last_question(text)
-    if not ends_asking(text, language) or search("asking.leave", last, language):
+    question = last_question(text)
+    if not ends_asking(text, language) or search("asking.leave", question, language):
         return False
-    wonders = search("asking.wonders", last, language) and not _is_for_user(last, language)
-    return bool(wonders or search("asking.offers_more", last, language))
+    wonder_match = search("asking.wonders", question, language) and not _is_for_user(question, language)
+    return bool(wonder_match or search("asking.offers_more", question, language))
 
 
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

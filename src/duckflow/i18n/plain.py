@@ -96,13 +96,13 @@ def _without_stacks(text: str, words: Words) -> Iterator[str]:
     """Replaces many marks above one letter by a note, since they can cover the lines around them."""
     marks = 0
     for character in text:
-        stacked = unicodedata.combining(character) or unicodedata.category(character) == "Me"
-        if stacked and marks >= MOST_MARKS:
+        is_stacked = unicodedata.combining(character) or unicodedata.category(character) == "Me"
+        if is_stacked and marks >= MOST_MARKS:
             marks += 1
             continue
         if marks > MOST_MARKS:
             yield f"⟨{words('gate.unseen', count=marks - MOST_MARKS)}⟩"
-        marks = marks + 1 if stacked else 0
+        marks = marks + 1 if is_stacked else 0
         yield character
     if marks > MOST_MARKS:
         yield f"⟨{words('gate.unseen', count=marks - MOST_MARKS)}⟩"

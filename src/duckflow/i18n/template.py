@@ -38,7 +38,8 @@ def render(language: str, name: str, **values: str) -> str:
 
 @cache
 def own_tool_texts(language: str) -> dict[str, str]:
-    """Returns the language's own texts for the model about our tools, by operation, without the default's."""
+    """Returns the language's own texts for the model about the built-in tools, by operation. Texts of the default
+    language are left out."""
     texts: dict[str, str] = json.loads(own_piece(language, "tools.json") or "{}")
     return texts
 
@@ -50,7 +51,8 @@ def tool_text(language: str, name: str) -> str:
 
 @cache
 def own_notes(language: str) -> dict[str, str]:
-    """Returns the language's own notes by name, without the default's."""
+    """Returns the language's own notes (sentences for the model), by name. Notes of the default language are left
+    out."""
     pairs = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
     return {name: text for name, _, text in pairs}
 
@@ -71,7 +73,8 @@ MARK_LENGTH = 8
 
 
 def mark_for(text: str) -> str:
-    """Returns a mark that is not part of the text. The same text gets the same mark, so that a cached prefix stays."""
+    """Returns a mark that is not part of the text. The same text gets the same mark, so that the cached beginning of a
+    prompt stays valid."""
     mark = _digest(text)
     while mark in text:
         mark = _digest(mark)

@@ -49,14 +49,14 @@ NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
     """Returns the places to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
     ends: list[int] = []
-    start = cells_used = last = 0
+    start = cells_used = last_end = 0
     room = max(2, columns)
     for offset, character in enumerate(text):
         width = cell(character)
         if offset > start and _may_end(text, offset):
-            last = offset
+            last_end = offset
         while cells_used + width > room and offset > start and not character.isspace():
-            start = last if last > start else offset
+            start = last_end if last_end > start else offset
             ends.append(start)
             cells_used = sum(map(cell, text[start:offset]))
             room = max(2, columns - hanging)

@@ -37,7 +37,8 @@ class LanguageFacts(NamedTuple):
     known_bytes: int = 440
     """The most bytes in every prompt for facts about the project from earlier sessions."""
     complete: bool = False
-    """True if the language has every text. It is then listed first, and the page may choose it as the browser's."""
+    """True if the language has every text. It is then listed first, and the page may choose it because the browser
+    prefers it."""
 
 
 @cache

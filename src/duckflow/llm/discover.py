@@ -156,7 +156,7 @@ def _at_likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
     version, address = "" if endpoint.wire == "anthropic" else "/v1", endpoint.base_url
     root = urlunsplit(urlsplit(address)._replace(path="", query=""))
     addresses = dict.fromkeys(f"{start}{version}" for start in (address, re.sub(r"/v\d\w*$", "", address), root))
-    return [endpoint._replace(base_url=other) for other in addresses if other != address]
+    return [endpoint._replace(base_url=other_address) for other_address in addresses if other_address != address]
 
 
 async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
@@ -217,7 +217,8 @@ def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
 EMBEDDED_PACKAGE = "xllamacpp"
 NO_MODEL = "model.none_found"
 BY_ITSELF = "model.chosen.embedded"
-"""The key of the reason for the local model: the user has named no model, and no other one was found."""
+"""The key of the sentence that explains the choice of the local model: the user named no model, and no other was
+found."""
 LISTING_SECONDS = 5.0
 WORKABLE_WINDOW = 32_768
 """The tokens that a model needs for good work. The user gets a note when a server gives fewer, although the model could

@@ -41,12 +41,12 @@ class Prefixes:
         file = self.file_for(request)
         if not file.is_file():
             return False
-        restored = await _ask(server, "restore", file.name)
+        is_restored = await _ask(server, "restore", file.name)
         with contextlib.suppress(OSError):
             # `_sweep` deletes the least recently used slots. A slot that the server refuses is of no use and is deleted
             # at once.
-            file.touch() if restored else file.unlink()
-        return restored
+            file.touch() if is_restored else file.unlink()
+        return is_restored
 
     async def save(self, request: Request, server: LocalServer) -> None:
         file = self.file_for(request)

@@ -160,7 +160,8 @@ class Failures:
         return Setback(error) if meaning else None
 
     def _meaning(self, table: str, status: int, answer: str) -> str:
-        """Returns the meaning of the first row of the table that fits the status, the answer's words and our key."""
+        """Returns the meaning of a refusal: that of the first row of the table that fits the status and the words of
+        the answer. Rows for requests without a key are skipped if a key was sent."""
         return next(
             row["means"]
             for row in refusals()[table]

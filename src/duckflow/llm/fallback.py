@@ -1,4 +1,4 @@
-"""A provider that switches to another model while the first one cannot be reached, and back later."""
+"""A provider that uses another model while the first one cannot be reached, and later tries the first one again."""
 
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence

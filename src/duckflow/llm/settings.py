@@ -42,7 +42,7 @@ class EndpointSettings(Section):
     """The model to use when the user names only the endpoint."""
     window: int = Field(default=0, ge=0)
     wire: WireName = ""
-    """The wire to use; empty means the known one of this endpoint, else chat."""
+    """The wire (protocol) to use. Empty means the known wire of this endpoint, else chat."""
 
 
 class LlmSettings(Section):

@@ -17,8 +17,8 @@ Row = tuple[int, str, str, str, str, float, str]
 
 
 class Reach(NamedTuple):
-    """Limits of a search: how many places it looks at in all, beginning with the rarest words, and how many (the
-    latest) for each word."""
+    """Limits of a search: the most places in all, and the most places for each word. The rarest words and the latest
+    places come first."""
 
     places: int
     of_a_word: int

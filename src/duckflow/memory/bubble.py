@@ -19,7 +19,7 @@ TAIL = 50
 MOST_TOKENS = 800
 """The largest number of tokens of a note on left-out messages."""
 TOLD_ANEW = 500
-"""The number of latest messages that are looked at when the notes on left-out messages are made again."""
+"""The number of latest messages from which the note on left-out messages is made again."""
 
 
 class Pruned(NamedTuple):

@@ -11,7 +11,7 @@ LARGEST = 0.35
 """The share of the budget that one message may take. A longer message is cut, so that it does not push out all
 others."""
 TOKENS_A_MESSAGE = 1500
-"""Tokens of the budget for each of the latest messages that stay whole: a larger budget keeps more of them whole."""
+"""Tokens of the budget for which one of the latest messages stays whole. A larger budget keeps more of them whole."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
 _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 
@@ -68,8 +68,8 @@ class Pruning:
         _lower(latest, _sum(latest) - budget / 2, 0)
 
     def _cut_remains(self, units: Sequence[Unit], excess: float) -> float:
-        """Where a call has several results, replaces each shortened result by one line, and returns the saved tokens.
-        The head and tail of a long result say less than a short result that is whole."""
+        """Replaces each shortened result by one line where a call has several results. Returns the saved tokens. The
+        head and tail of a long result say less than a short result that is whole."""
         cut_entries = [entry for unit in units for entry in unit.several() if entry.cut is not None]
         saved_tokens = 0.0
         for entry in sorted(cut_entries, key=lambda entry: entry.worth(self._latest)):
@@ -78,7 +78,7 @@ class Pruning:
         return saved_tokens
 
     def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
-        """Where a call has several results, replaces some by one line, the least valuable first, and returns the saved
+        """Replaces some results by one line where a call has several, the least valuable first. Returns the saved
         tokens. It stops early if the later dropping of less valuable exchanges will save enough."""
         steps: list[tuple[float, HistoryEntry | Unit]] = []
         for unit in units:

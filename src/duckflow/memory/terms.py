@@ -71,7 +71,8 @@ def terms(text: str) -> set[str]:
 
 
 def _joined(identifier: str) -> str:
-    """Returns one form for `getUserId`, `get_user_id` and `get-user-id`. The x keeps it apart from ordinary words."""
+    """Returns one form for `getUserId`, `get_user_id` and `get-user-id`. An x is added, which keeps it apart from
+    ordinary words."""
     return f"x{re.sub(_JOINT, '', identifier).lower()}"
 
 

@@ -104,7 +104,7 @@ class Tokens:
     """The factor for each model's estimates: the tokens that its provider reports for one estimated token."""
 
     MEMORY = 0.2
-    """The weight of the newest report in the factor."""
+    """The weight of the newest report in a model's factor."""
     LOWEST, HIGHEST = 0.6, 2.5
 
     def __init__(self) -> None:
@@ -116,7 +116,7 @@ class Tokens:
         return self._factors.get(self._model, 1.0)
 
     def use(self, model: str) -> None:
-        """Chooses the model whose factor counts from now on."""
+        """Chooses the model for which tokens are estimated from now on."""
         self._model = model
 
     def learn(self, estimated: float, reported: int) -> None:

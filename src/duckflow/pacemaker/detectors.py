@@ -82,8 +82,8 @@ class RepeatedLines:
         return bool(whole_lines) and any(self._goes_round(length) for length in range(1, LONGEST + 1))
 
     def _goes_round(self, length: int) -> bool:
-        last = self._lines[-length * TIMES :]
-        return len(last) == length * TIMES and last == last[:length] * TIMES
+        last_lines = self._lines[-length * TIMES :]
+        return len(last_lines) == length * TIMES and last_lines == last_lines[:length] * TIMES
 
 
 Entries = Sequence[LedgerEntry]
@@ -134,33 +134,33 @@ class SameError:
         self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
-        last = entries[-1]
-        if not last.failed:
+        last_entry = entries[-1]
+        if not last_entry.failed:
             return None
-        same_outcomes = [entry.outcome == last.outcome for entry in entries[-self._within :]]
+        same_outcomes = [entry.outcome == last_entry.outcome for entry in entries[-self._within :]]
         span = len(same_outcomes) - same_outcomes.index(True)
         return make_sighting(Reason.ERROR_CASCADE, "same_error", sum(same_outcomes), span, self._threshold)
 
 
 class SameCall:
     """Finds a call that fails several times in a row, unless it changes something each time, as a bisection does. It
-    also finds a call that is soon made again with the same result, if no edit in between could have changed the result.
-    The same talk or edits count only in a row."""
+    also finds a call that is soon repeated with the same result, if no edit in between could have changed the result.
+    Talk and edits must repeat without anything in between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
         self._within = settings.within
 
     def look(self, entries: Entries) -> Sighting | None:
-        last = entries[-1]
-        failures = in_a_row(entries, lambda entry: entry.fails_again and entry.call == last.call)
+        last_entry = entries[-1]
+        failures = in_a_row(entries, lambda entry: entry.fails_again and entry.call == last_entry.call)
         if failures >= self._threshold.replan:
             return make_sighting(Reason.ERROR_CASCADE, "same_call_fails", failures, failures, self._threshold)
         times = span = 0
         for age, entry in enumerate(reversed(entries[-self._within :]), 1):
-            if last.same_as(entry):
+            if last_entry.same_as(entry):
                 times, span = times + 1, age
-            elif entry.edited or last.edited or last.step.kind == "talk":
+            elif entry.edited or last_entry.edited or last_entry.step.kind == "talk":
                 break
         return make_sighting(Reason.STAGNATION, "same_call", times, span, self._threshold)
 
@@ -194,7 +194,7 @@ class Rewriting:
 
 
 class Cycle:
-    """Finds a sequence of two or more steps that is repeated. A second round is enough for a replan."""
+    """Finds a sequence of two or more steps that is repeated. A second round is enough to make the model plan anew."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._enough = settings.again.replan
@@ -209,11 +209,11 @@ class Cycle:
 
 def count_rounds(steps: list[tuple[int, int]], length: int) -> int:
     """Returns how many times the last `length` steps come in a row at the end; 0 when all of them are the same."""
-    last = steps[-length:]
-    if len(steps) < 2 * length or last.count(last[0]) == length:
+    last_steps = steps[-length:]
+    if len(steps) < 2 * length or last_steps.count(last_steps[0]) == length:
         return 0
     rounds, end = 1, len(steps) - length
-    while end >= length and steps[end - length : end] == last:
+    while end >= length and steps[end - length : end] == last_steps:
         rounds, end = rounds + 1, end - length
     return rounds
 
@@ -227,8 +227,8 @@ NAMED = 3
 
 
 class LostFocus:
-    """Notices focus that stays below its threshold before several loops without progress. A loop before which focus
-    rises does not count."""
+    """Notices that focus stays below its threshold in several loops in a row that make no progress. A loop in which
+    focus has risen does not count."""
 
     def __init__(self, low: float, beats: int) -> None:
         self._low = low
@@ -283,22 +283,23 @@ class DetectorWatch:
         self._focus = LostFocus(self._settings.vitals.focus_lost, self._settings.vitals.focus_beats)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
-        """Returns the first sighting that demands a Duck Call, else the first that demands a replan."""
-        last = ledger.recent[-1] if ledger.recent else None
-        has_gained = last is not None and bool(last.gained.kind)
+        """Returns the first sighting after which the user must be asked, else the first after which the model must plan
+        anew."""
+        last_entry = ledger.recent[-1] if ledger.recent else None
+        has_gained = last_entry is not None and bool(last_entry.gained.kind)
         low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood)
         entries = list(ledger.recent)
-        if last and last.waits:
-            last = None
-        sightings = [sighting for detector in self._detectors if last and (sighting := detector.look(entries))]
+        if last_entry and last_entry.waits:
+            last_entry = None
+        sightings = [sighting for detector in self._detectors if last_entry and (sighting := detector.look(entries))]
         # A check that has measured progress meanwhile excuses everything.
         sightings = [sighting for sighting in sightings if not any(map(_was_measured, entries[-sighting.span :]))]
         # A new result excuses everything except errors and rewriting.
-        if last and last.new and not last.step.is_error:
+        if last_entry and last_entry.new and not last_entry.step.is_error:
             sightings = [sighting for sighting in sightings if sighting.key == "rewriting"]
         errors = [sighting for sighting in sightings if sighting.reason is Reason.ERROR_CASCADE]
-        others = [sighting for sighting in sightings if sighting.reason is not Reason.ERROR_CASCADE]
-        return first_of([*errors, *filter(None, [low_focus]), *others, *filter(None, [low_mood])])
+        other_sightings = [sighting for sighting in sightings if sighting.reason is not Reason.ERROR_CASCADE]
+        return first_of([*errors, *filter(None, [low_focus]), *other_sightings, *filter(None, [low_mood])])
 
 
 def _was_measured(entry: LedgerEntry) -> bool:
@@ -306,12 +307,12 @@ def _was_measured(entry: LedgerEntry) -> bool:
 
 
 def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
-    first: Sighting | None = None
+    first_sighting: Sighting | None = None
     for sighting in sightings:
         if sighting.level is Escalation.CALL:
             return sighting
-        first = first or sighting
-    return first
+        first_sighting = first_sighting or sighting
+    return first_sighting
 
 
 def describe(sighting: Sighting, ledger: Ledger) -> Finding:

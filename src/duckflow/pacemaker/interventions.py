@@ -1,4 +1,5 @@
-"""The Pacemaker's interventions and the reasons for them: a hint, a replan, or a Duck Call with choices that fit."""
+"""The Pacemaker's interventions and the reasons for them: a hint, a new plan (replan), or a question to the user (Duck
+Call) with choices that fit."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -60,7 +61,7 @@ class Finding(NamedTuple):
 
 
 class Pattern(StrEnum):
-    """The situations that each have choices of their own in a Duck Call."""
+    """The situations for which a Duck Call (a question that the Pacemaker asks) has choices of its own."""
 
     NO_PROGRESS = "no_progress"
     LOW_CONFIDENCE = "low_confidence"
@@ -70,8 +71,8 @@ class Pattern(StrEnum):
 
 
 class Effect(StrEnum):
-    """The effect of a choice of a Duck Call. The turn carries it out, and puts the resolution's text into the
-    next prompt."""
+    """The effect of a choice of a Duck Call (a question that the Pacemaker asks). The turn carries it out, and puts the
+    resolution's text into the next prompt."""
 
     STOP = "stop"
     """The turn ends here."""
@@ -109,7 +110,8 @@ KNOWS_WHAT_WAS_TRIED = frozenset({Effect.RESTART, Effect.REPLAN, Effect.LOOK_ELS
 
 
 class DuckChoice(NamedTuple):
-    """One numbered choice. With `wants_text` it makes sense only with words of the user."""
+    """One numbered choice of a Duck Call (a question that the Pacemaker asks). With `wants_text` it makes sense only
+    with words of the user."""
 
     key: str
     effect: Effect
@@ -166,7 +168,7 @@ class Hint(NamedTuple):
 
 
 class Replan(NamedTuple):
-    """Goes back to PLANNING once, with a list of what was tried. The loop goes on."""
+    """An intervention that goes back to PLANNING once, with a list of what was tried. The loop goes on."""
 
     finding: Finding
     tried: tuple[str, ...]
@@ -187,7 +189,7 @@ class Replan(NamedTuple):
 
 
 class DuckCall(NamedTuple):
-    """The loop stops and asks the user."""
+    """An intervention that stops the loop and asks the user."""
 
     reason: Reason
     pattern: Pattern
@@ -225,7 +227,8 @@ Verdict = Hint | Replan | DuckCall | None
 
 
 class Resolution(NamedTuple):
-    """The meaning of an answer to a Duck Call: the effect, the user's words, and the notes for the next prompt."""
+    """The meaning of an answer to a Duck Call (a question that the Pacemaker asks): the effect, the user's words, and
+    the notes for the next prompt."""
 
     effect: Effect
     text: str
@@ -288,8 +291,8 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 
 
 def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
-    """Returns the vitals after the user answered a Duck Call: the vitals that it was about recover most, the others
-    less. No vital falls."""
+    """Returns the vitals after the user answered a Duck Call (a question that the Pacemaker asks). The vitals that it
+    was about recover most, the others less. No vital falls."""
 
     def floor(vital: str) -> float:
         return settings.recovered if vital in RELEVANT[reason] else settings.rested

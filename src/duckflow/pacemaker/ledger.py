@@ -100,7 +100,7 @@ class Ledger:
         self._tokens = 0
         self._progress = progress or TurnProgress()
         self._gains = 0
-        """The number of gains that the turn had when the present loop began."""
+        """The number of gains (steps with progress) that the turn had when the present loop began."""
         self._handed_on = False
         """True if this loop has started an agent whose work brought nothing new."""
 
@@ -116,10 +116,10 @@ class Ledger:
         if is_handed_on:
             # The agent brought nothing. Its report counts as equal to the last one, whatever its wording.
             outcome = hash(plain_line(step.result.partition("\n")[0]))
-        last, edits_then = self._last.get(call, (None, 0))
-        repeated, edited_since = last == outcome, self._edits > edits_then
-        result_changed = last is not None and not repeated and edited_since
-        new = step.kind != "talk" and (result_changed or (outcome_kind != "nothing" and outcome not in self._seen))
+        last_outcome, edits_then = self._last.get(call, (None, 0))
+        repeated, edited_since = last_outcome == outcome, self._edits > edits_then
+        result_changed = last_outcome is not None and not repeated and edited_since
+        is_new = step.kind != "talk" and (result_changed or (outcome_kind != "nothing" and outcome not in self._seen))
         is_rewrite = outcome_kind == "edit" and self._progress.rewrites(step)
         gain = self._progress.gain(step)
         is_confirmed = outcome_kind == "result" and repeated and edited_since and not step.is_error
@@ -130,9 +130,9 @@ class Ledger:
         self.errors += outcome_kind == "error"
         self._tokens += step.tokens
         entry = LedgerEntry(
-            self.steps, step, call, outcome, outcome_kind, new, repeated, is_confirmed, gain, is_rewrite
+            self.steps, step, call, outcome, outcome_kind, is_new, repeated, is_confirmed, gain, is_rewrite
         )
-        self._edits += new and entry.edited
+        self._edits += is_new and entry.edited
         self.recent.append(entry)
         self._seen[outcome] = None
         self._last[call] = (outcome, self._edits)

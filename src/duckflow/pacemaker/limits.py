@@ -98,7 +98,8 @@ def vitals_factor(score: float, settings: LimitSettings) -> float:
 
 
 def complexity(load: Load, settings: LimitSettings) -> float:
-    """Returns a number from 0 to 1: the mean of shares for many files, a long conversation and frequent errors."""
+    """Returns from 0 to 1 how complex the work is: the mean of three shares, for many files, a long conversation and
+    frequent errors."""
     shares = (
         load.files / settings.full_files,
         load.turns / settings.full_turns,
@@ -136,9 +137,10 @@ def guess_profile(text: str, language: str = DEFAULT_LANGUAGE) -> TaskProfile:
 
 
 LARGE = 500
-"""A file counts as one more file for every this many lines."""
+"""The lines for which a file counts once. A longer file counts as several files."""
 SEVERAL = 3
-"""With so many files, work counts as a task of several steps; with so many steps that only look, as an analysis."""
+"""Work that changes at least this many files counts as a task of several steps. Work that looks at least this many
+times and changes nothing counts as an analysis."""
 WEB = "web."
 
 
@@ -186,8 +188,8 @@ class WorkKind:
 
 
 EASY_EXTENSIONS = 2
-"""The number of extensions that a turn can earn by gains that are easy to fake. Further extensions need a recent solid
-gain, or more solid gains in all than extensions so far."""
+"""The number of extensions of the limit that a turn can earn by gains (progress) that are easy to fake. Further
+extensions need a recent solid gain, or more solid gains in all than extensions so far."""
 
 
 class LoopAllowance:
@@ -215,13 +217,13 @@ class LoopAllowance:
         self._looks_from()
 
     def _looks_from(self) -> None:
-        """Resets the counts of fruitless looks, because something was done or found in this loop."""
+        """Counts the loops that only look around anew, because something was done or found in this loop."""
         self._idle = 0
         self._elsewhere: set[int] = set()
         """Numbers of the loops that only looked at things that the user did not ask about."""
         self._foreign: set[int] = set()
-        """Numbers of the loops that only looked at such things, and saw material that the model did not make, or
-        nothing new."""
+        """Numbers of the loops that only looked at things that the user did not ask about, and saw nothing new, or
+        material that the model did not make."""
 
     def beat(self, in_agent: bool = False) -> None:
         """Counts a loop at its beginning."""
@@ -253,8 +255,8 @@ class LoopAllowance:
         return ceiling_of(self._settings) + min(self._agents, self._settings.agents_ceiling) + self._more
 
     def gained(self, gained: Gained, beat: int) -> None:
-        """Records a gain. `beat` is the number of the loop that made it, since other agents may have begun loops
-        meanwhile."""
+        """Records a gain (progress). `beat` is the number of the loop that made it, since other agents may have begun
+        loops meanwhile."""
         if gained.elsewhere and (gained.solid or not gained.kind):
             self._foreign.add(beat)
         if not gained.kind:
@@ -282,8 +284,8 @@ class LoopAllowance:
         return len(self._elsewhere) > self._settings.elsewhere
 
     def waited(self) -> None:
-        """Gives the turn another loop, because this one only looked at a running command. It gives no more of these
-        loops than easily faked gains can earn."""
+        """Gives the turn another loop, because this one only looked at a running command. The number of such loops is
+        limited."""
         self._waited += 1
 
     def gained_since(self, beat: int) -> bool:
@@ -321,10 +323,10 @@ class LoopAllowance:
         return "ceiling" if self.taken >= self.most else "loop_exhausted"
 
     def _earns(self) -> int:
-        """Returns the number of loops to add. It is above 0 only if one of the last loops has gained something, and not
-        too many looks were in vain since something was done or found."""
+        """Returns the number of loops to add. It is above 0 only if one of the last loops has gained something, and if
+        not too many loops have looked around in vain since something was last done or found."""
         is_easy = self._extensions < max(EASY_EXTENSIONS, self._solid)
-        gain, last = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
+        gain, gained_at = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
         if not gain or self._idle > self._settings.elsewhere:
             return 0
-        return min(self._settings.extension, last + self._settings.progress_within - self._beats)
+        return min(self._settings.extension, gained_at + self._settings.progress_within - self._beats)

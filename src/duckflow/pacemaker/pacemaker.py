@@ -105,8 +105,8 @@ class Pacemaker:
                 self._meter.notice(signal)
             return
         self.allowance.ended(self._last_beat)
-        tells = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
-        entry = self._ledger.record(step, tells)
+        is_report = self.heard(step.text or (step.result if step.name == RUN_AGENT else ""))
+        entry = self._ledger.record(step, is_report)
         self._meter.see(entry)
         self._new_since += entry.new
         if entry.gained.kind or not entry.waits:
@@ -143,7 +143,8 @@ class Pacemaker:
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
-        """Returns the Duck Call for a turn whose replan did not help, whatever the detectors say."""
+        """Returns the Duck Call for a turn that did not get better after the model had planned anew, whatever the
+        detectors say."""
         self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
@@ -175,7 +176,7 @@ class Pacemaker:
         return self.allowance.gained_since(self._last_beat)
 
     def take_notices(self) -> tuple[Phrase, ...]:
-        """Returns lines that tell the user about extensions of the limit, each once."""
+        """Returns the lines about extensions of the limit that the user has not been told yet."""
         notices = tuple(self.allowance.notices)
         self.allowance.notices.clear()
         return notices
@@ -233,7 +234,7 @@ class Pacemaker:
 
     def _fine(self) -> Hint | None:
         """Returns a hint if a vital is low. It is called when no detector has found anything. When all is well and
-        enough steps were new, another replan is allowed before the next Duck Call."""
+        enough steps were new, the model may plan anew once more before the next question to the user."""
         hint = self._hint()
         if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
@@ -245,7 +246,8 @@ class Pacemaker:
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """Makes a Duck Call for the finding. If stamina or loops are its reason, `also` adds what the detectors see."""
+        """Makes a Duck Call (a question to the user) for the finding. If stamina or loops are its reason, `also` adds
+        what the detectors see."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,

@@ -31,7 +31,7 @@ MOST_SEEN = 50_000
 LINES = 2_000
 """The largest number of lines of one result that are examined."""
 MANY_LINES = 50
-"""The worth of a result rises by one for every this many new lines."""
+"""The number of new lines that raise the worth of a result by one."""
 FILE_NAME = r"(?<![\w-])[\w-]++(?:\.[\w-]+)+"
 NUMBER = r"[0-9]+"
 PROBED = r"[0-9]{1,18}"
@@ -42,14 +42,14 @@ FOUND = 3
 
 
 class Gained(NamedTuple):
-    """The progress of a step. `solid` is its worth. A 0 means that the model could repeat the step at will, so the step
-    earns only the first few extensions of the limit."""
+    """The progress of a step. `solid` is its worth. If it is 0, the model could make such progress at will, so it earns
+    only the first few extensions of the limit."""
 
     kind: Gain = ""
     solid: int = 0
     elsewhere: bool = False
     """True if the step only talked, handed work to an agent, or looked at or changed a place that has nothing to do
-    with the request, in vain or not."""
+    with the request. It does not matter whether it found anything there."""
 
 
 NOTHING = Gained()
@@ -80,25 +80,26 @@ class SeenMaterial:
         lines = {plain_line(line) if is_printed or line.startswith(heading) else line.strip() for line in shown_lines}
         lines = {line for line in lines if not is_empty(line) and (len(line) > SHORT or line not in sent_text)}
         unseen_lines = [line for line in lines if hash(line) not in self._lines]
-        new = [line for line in unseen_lines if not own.holds(line)]
+        new_lines = [line for line in unseen_lines if not own.holds(line)]
         _remember(self._lines, map(hash, [*unseen_lines, *([] if is_printed else map(plain_line, unseen_lines))]))
-        terms = set(re.findall(TERM, "\n".join(new).casefold())) - self._terms.keys()
+        terms = set(re.findall(TERM, "\n".join(new_lines).casefold())) - self._terms.keys()
         _remember(self._terms, terms)
         self._fresh_terms |= terms
-        names = [name for line in new for name in re.findall(FILE_NAME, line)]
+        names = [name for line in new_lines for name in re.findall(FILE_NAME, line)]
         _remember(self._shown, names)
         if step.kind == "read":
             self._read.add(step.subject.rpartition("/")[2])
             _remember(self._mentioned, (name for name in names if name not in sent_text))
-        return len(new), 2 * len(new) >= len(lines)
+        return len(new_lines), 2 * len(new_lines) >= len(lines)
 
     def is_told_in(self, text: str, own: OwnWork) -> bool:
-        """Says whether a text uses new words of the material that was seen since the last such text."""
+        """Says whether a text of the model reports on its reading. Such a text uses enough new words of the material
+        that was seen since the last report."""
         terms = set(re.findall(TERM, text.casefold()))
-        tells = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
+        is_report = len([term for term in terms & self._fresh_terms if not own.said(term)]) >= FOUND
         _remember(self._terms, terms)
-        self._fresh_terms = set() if tells else self._fresh_terms - terms
-        return tells
+        self._fresh_terms = set() if is_report else self._fresh_terms - terms
+        return is_report
 
     def _without_place(self, line: str) -> str:
         match = re.match(PLACE, line)
@@ -111,7 +112,7 @@ class SeenMaterial:
         return path.rpartition("/")[2] in self._shown
 
     def mentions(self, path: str) -> bool:
-        """Says whether a text that was read names the file, as a plan does."""
+        """Says whether a text that the model has read, such as a plan, names the file."""
         return path.rpartition("/")[2] in self._mentioned
 
 
@@ -128,13 +129,13 @@ class FailedChecks:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._most_tests: dict[str, int] = {}
         self._to_halve: dict[str, int] = {}
-        """By check of tests that the model made: the failures that have to become half as many for a solid gain."""
+        """For each check of tests that the model made: the number of failures that must be halved for a solid gain."""
 
     def look(self, step: LoopStep, of_own_tests: bool) -> Gained:
-        """Returns a gain for a command that failed before and passes now, or fails less than ever in this turn. Fixing
-        what this turn broke gains nothing, and neither does running fewer tests. A model can make any number of failing
-        tests and mend them one by one, so fewer failures of its own tests are a solid gain only if they are half as
-        many."""
+        """Returns a gain (progress) for a command that failed before and passes now, or fails less than ever in this
+        turn. Fixing what this turn broke gains nothing, and neither does running fewer tests. A model can make any
+        number of failing tests and mend them one by one. So fewer failures of its own tests are a solid gain only if
+        they are half as many."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
@@ -182,9 +183,9 @@ class SearchAnswers:
         self._versions.add(change_signature(step))
 
     def look(self, step: LoopStep) -> Gained:
-        """Returns a gain for the answer about another version, which is solid if the answer differs from the last one.
-        For the same version, a new question gains something if its answer is known but differs from the last; that gain
-        is solid only if the check closes in on a number."""
+        """Returns the gain (progress) that the answer of a check makes. For another version of the files, the gain is
+        solid if the answer differs from the last one. For the same version, a new question gains something if its
+        answer is known but differs from the last; that gain is solid only if the check closes in on a number."""
         name, version, question = check_name(step), len(self._versions), call_signature(step.name, step.args)
         answer = hash((step.is_error, result_signature(step.result.partition("\n")[2], printed=True)))
         last_version, last_answer = self._last.get(name, (version, answer))
@@ -216,8 +217,8 @@ class SearchAnswers:
 def check_name(step: LoopStep) -> str:
     """Returns a name for a check that ignores options: the first words of its last command."""
     command = step.subject[:SHORT]
-    last = re.split(r"&&|\|\||;|\n", command)[-1] or command
-    words = [word for word in last.partition("|")[0].split() if not word.startswith("-")]
+    last_command = re.split(r"&&|\|\||;|\n", command)[-1] or command
+    words = [word for word in last_command.partition("|")[0].split() if not word.startswith("-")]
     return f"{step.name} {' '.join(words[:2])}"
 
 
@@ -286,14 +287,15 @@ class TurnProgress:
         )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
-        """Says whether a file that was asked for is read for the first time. Files of one project may look alike."""
-        first = step.kind == "read" and not elsewhere and step.subject not in self._opened
-        self._opened |= {step.subject} if first else set()
-        return first
+        """Says whether a file that was asked for is read for the first time. This counts even if the file looks like
+        another one that was read."""
+        is_first_read = step.kind == "read" and not elsewhere and step.subject not in self._opened
+        self._opened |= {step.subject} if is_first_read else set()
+        return is_first_read
 
     def _goes_elsewhere(self, step: LoopStep) -> bool:
-        """Says whether a step names nothing that has to do with the request. For a call that names no file, all its
-        texts count as one place."""
+        """Says whether a step names nothing that has to do with the request. If a call names no file, all its texts
+        together are compared with the request."""
         texts = list(texts_in(step.args))
         path = "" if isinstance(step.args, str) else str(step.args.get("path") or "").strip("./")
         file_words = {word for text in [*texts, path] for word in re.findall(FILE_WORD, text)} | {path} - {""}
@@ -301,20 +303,20 @@ class TurnProgress:
 
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
-        if old := replaced_texts(step.args):
-            return self._written.issuperset(_lines(step, old))
+        if replaced := replaced_texts(step.args):
+            return self._written.issuperset(_lines(step, replaced))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
-        """Returns a gain for text that is shown for the first time and that the model did not write. The gain is not
-        solid for output of the model's own programs, or for a repeated call with nothing edited or `moved` since. After
-        another version was put in place, any new line counts."""
+        """Returns a gain (progress) for text that is shown for the first time and that the model did not write. The
+        gain is not solid for output of the model's own programs, or for a call that is repeated without an edit in
+        between. `moved` means that another version was put in place: then any new line counts."""
         call = call_signature(step.name, step.args)
         is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
         comes_back = self._own.only_says(command) if command else self._reads_own(step)
-        lines, mostly = self._material.news(step, self._own)
-        if not lines or not (mostly or moved) or comes_back:
+        lines, is_mostly_new = self._material.news(step, self._own)
+        if not lines or not (is_mostly_new or moved) or comes_back:
             return NOTHING
         return Gained("read", 0 if is_made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 
@@ -322,26 +324,26 @@ class TurnProgress:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
 
     def _edited(self, step: LoopStep, command: str, is_elsewhere: bool) -> Gained:
-        """Returns a gain for making a file that was asked for, or for changing a place that this turn had not touched.
-        In a file that nobody named, only the first change counts. It is not solid if the request names other places,
-        and what was changed there has nothing to do with the request either."""
-        is_rewrite, old = self.rewrites(step), replaced_texts(step.args)
+        """Returns a gain (progress) for making a file that was asked for, or for changing a place that this turn had
+        not touched. In a file that nobody named, only the first change counts. The gain is not solid if the request
+        names other places, and what was changed there has nothing to do with the request either."""
+        is_rewrite, replaced = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
-        first = set(step.changed) - self._changed
-        self._changed |= first
+        newly_changed = set(step.changed) - self._changed
+        self._changed |= newly_changed
         self._written.update(_lines(step, texts_in(step.args)))
         is_named = any(map(self._was_named, step.changed))
-        if is_named and first:
+        if is_named and newly_changed:
             return Gained("made", solid=1)
-        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(old))
-        if (old and not is_rewrite and (is_named or first)) or is_move:
+        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(replaced))
+        if (replaced and not is_rewrite and (is_named or newly_changed)) or is_move:
             return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
             # It is not known how much of the file a command has changed.
-            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=int(bool(first)))
-        if any(self._request.names_folder(path) for path in first):
+            return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=int(bool(newly_changed)))
+        if any(self._request.names_folder(path) for path in newly_changed):
             return Gained("made", solid=int(self._own.makes_from_material(command, step.changed)))
-        self._unused |= first
+        self._unused |= newly_changed
         return NOTHING
 
     def _was_named(self, path: str) -> bool:
@@ -352,8 +354,8 @@ class TurnProgress:
         return self._was_named(path) or self._material.shows(path)
 
     def _used(self, command: str) -> Gained:
-        """Returns a gain for a command that uses a file made in this turn. The command may fail, as a test that
-        shows a bug does."""
+        """Returns a gain (progress) for a command that uses a file made in this turn. The command may fail, as a test
+        that shows a bug does."""
         used_paths = {path for path in self._unused if stem_of(path) in command}
         self._unused -= used_paths
         return Gained("used") if used_paths else NOTHING

@@ -52,7 +52,7 @@ class UserRequest:
         return self.names_file(place) or bool(named_folders) or not self._terms.isdisjoint(words)
 
     def shares_words(self, text: str) -> bool:
-        """Says whether a text has a longer word of the request."""
+        """Says whether a text and the request have a longer word in common."""
         words = set(re.findall(TERM, text.casefold())) & self._terms
         return any(len(word) >= LONG_WORD or not word.isascii() for word in words)
 

@@ -50,13 +50,13 @@ class LimitSettings(BaseModel):
     extension: int = Field(default=5, ge=0)
     """Loops that a turn gets in addition if it makes progress when it reaches its limit."""
     progress_within: int = Field(default=16, ge=1)
-    """An extension needs progress (pacemaker/progress.py) in at least one of this many last loops. Measured."""
+    """The number of last loops that must contain some progress (pacemaker/progress.py) for an extension. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """The number of loops on things that nobody asked about, after which the model gets a hint. After the same number
-    of looks without news, no more loops are earned."""
+    """The number of loops on things that nobody asked about, after which the model gets a hint. After as many steps
+    that only look and find nothing new, no more loops are earned."""
     wandering: int = Field(default=29, ge=1)
-    """The number of loops on such things, after which the user is asked. Measured: with 24, the user is asked in one
-    more of 324 successful runs."""
+    """The number of loops on things that nobody asked about, after which the user is asked. Measured: with 24, the user
+    is asked in one more of 324 successful runs."""
     ceiling: int = Field(default=120, ge=1)
     """Loops after which every turn and every step of a plan asks the user, unless `highest` is higher."""
     agents_ceiling: int = Field(default=360, ge=0)
@@ -64,7 +64,8 @@ class LimitSettings(BaseModel):
 
 
 class Threshold(BaseModel):
-    """How often something happens before it leads to a replan, and before it leads to a Duck Call."""
+    """The number of times that something may happen before the model must plan anew, and before the user is asked (Duck
+    Call)."""
 
     model_config = FROZEN
 
@@ -108,10 +109,10 @@ class VitalsSettings(WithThresholds):
     stale_focus: float = 0.14
     new_focus: float = 0.10
     """The focus that a step with news gains. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs,
-    and below 0.5 before a Duck Call."""
+    and below 0.5 before the user is asked (Duck Call)."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
-    """Share of the distance by which one self-reported confidence moves mood towards it."""
+    """The share of the distance by which mood moves towards a confidence that the model reports."""
     refused_mood: float = 0.15
     approved_mood: float = 0.05
     check_failed_mood: float = 0.10
@@ -133,12 +134,13 @@ class VitalsSettings(WithThresholds):
     stamina_worn: float = 0.5
     """The stamina below which the status bar shows a worn face."""
     focus_beats: int = Field(default=2, ge=1)
-    """The number of loops begun with lost focus after which the user is asked; before that, the model plans anew."""
+    """The number of loops in a row that begin with lost focus, after which the user is asked. Before that, the model
+    plans anew."""
 
     recovered: float = 0.9
     rested: float = 0.7
-    """The least value that the other vitals rise to after a Duck Call. The vital that it was about rises to
-    `recovered`."""
+    """The least value that the other vitals rise to after the user was asked (Duck Call). The vital that the question
+    was about rises to `recovered`."""
     trend_length: int = Field(default=60, ge=2)
 
 
@@ -146,9 +148,9 @@ class DetectorSettings(WithThresholds):
     """Thresholds above which repetitions count as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
-    """How many repetitions of a call, an error, a round of steps, talk, or an edit of own text lead to a replan, and
-    how many to a Duck Call. A round counts one repetition less. Talk leads to a
-    replan at the number for a Duck Call, and to a Duck Call at twice that number."""
+    """The number of repetitions after which the model plans anew, and the number after which the user is asked (Duck
+    Call). This holds for a call, an error, a round of steps, and an edit of own text; a round needs one repetition
+    less. For talk, the second number leads to a new plan, and twice that number to a Duck Call."""
     within: int = Field(default=12, ge=2)
     """Number of last steps among which the same call or error counts as a repetition."""
 

@@ -58,7 +58,8 @@ def plain_line(line: str) -> str:
 
 
 def call_signature(name: str, args: Mapping[str, Any] | str) -> int:
-    """Returns a signature of a call that does not depend on the order of arguments. Long texts count unchanged."""
+    """Returns a signature of a call that does not depend on the order of arguments. In short arguments, parts that
+    change by themselves (such as times) do not count."""
     text = canonical(args)
     return hash((name, strip_changing(text) if len(text) <= SHORT else text))
 
@@ -91,8 +92,8 @@ def error_signature(text: str) -> int:
     """Returns a signature of an error's beginning without numbers and quotes; for a traceback, of its last line."""
     lines = [line for line in re.sub(TAG, "", take_sample(text)).split("\n") if re.search(LETTER, line)]
     is_traceback = bool(lines) and lines[0].lstrip().startswith("Traceback")
-    telling = lines[-1] if is_traceback else "\n".join(lines)[:SHORT]
-    return hash(re.sub(NUMBER, "#", re.sub(QUOTATION, "'", telling)).strip())
+    telling_part = lines[-1] if is_traceback else "\n".join(lines)[:SHORT]
+    return hash(re.sub(NUMBER, "#", re.sub(QUOTATION, "'", telling_part)).strip())
 
 
 def is_empty(text: str) -> bool:
@@ -118,8 +119,8 @@ def failures_in(text: str) -> int | None:
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:
     """Returns the name of a call for people: the operation and its first argument."""
-    first = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
-    return f"{name} {' '.join(first[:LABEL].split())}".strip()
+    argument = args if isinstance(args, str) else next((str(value) for value in args.values()), "")
+    return f"{name} {' '.join(argument[:LABEL].split())}".strip()
 
 
 SEARCHED = r"(?m)^<{5,} ?SEARCH.*\n((?:.*\n)*?)={5,}$"
@@ -151,8 +152,8 @@ class LoopStep(NamedTuple):
     @property
     def subject(self) -> str:
         """The argument that says most about the call: the one that the tool names, else the first."""
-        first = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
-        return self.about or first
+        argument = self.args if isinstance(self.args, str) else next((str(value) for value in self.args.values()), "")
+        return self.about or argument
 
 
 def change_signature(step: LoopStep) -> int:
@@ -297,7 +298,7 @@ class OwnWork:
         return self.names_own(command) or any(map(belongs_to_tests, self._files))
 
     def only_says(self, command: str) -> bool:
-        """Says whether a command prints only texts from itself, the time, or random values."""
+        """Says whether a command prints only texts that stand in the command itself, the time, or random values."""
         return {"says", "quiet"}.issuperset(self._kinds(command))
 
     def writes_output(self, command: str) -> bool:
@@ -305,7 +306,7 @@ class OwnWork:
         return self.names_own(command) or (bool(command) and "foreign" not in self._kinds(command))
 
     def is_check(self, command: str) -> bool:
-        """Says whether a program that the model did not write decides how the command ends."""
+        """Says whether a command is a check: a program that the model did not write decides its outcome."""
         kinds = set(self._kinds(command))
         is_made_up = "says" in kinds and failures_in(command) is not None
         return "foreign" in kinds and "own" not in kinds and not is_made_up

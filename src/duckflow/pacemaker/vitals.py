@@ -1,4 +1,4 @@
-"""Measures the vitals from what happens, each move with its cause, and reports on them."""
+"""Measures the vitals (mood, focus, stamina) from what happens, with the cause of each change, and reports on them."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -131,7 +131,7 @@ class VitalsMeter:
         return Vitals(mood=self.mood, focus=self.focus, stamina=self.stamina)
 
     def recover(self, vitals: Vitals) -> None:
-        """Raises the vitals after the user answered a Duck Call."""
+        """Raises the vitals after the user was asked how to go on (a Duck Call) and has answered."""
         self._move("mood", vitals.mood - self.mood, "answered")
         self._move("focus", vitals.focus - self.focus, "answered")
         self._wear = 0.0
@@ -210,8 +210,8 @@ class Health(NamedTuple):
     def _finding(self, otherwise: str) -> Phrase:
         """Returns the finding for the worst vital, where focus comes before stamina and stamina before mood;
         `otherwise` if none is low."""
-        worst = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
-        return say(f"health.finding.{worst}")
+        worst_name = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
+        return say(f"health.finding.{worst_name}")
 
 
 def make_health(vitals: Vitals, trend: Iterable[tuple[float, float, float]], settings: VitalsSettings) -> Health:

@@ -104,7 +104,7 @@ class Launch:
 
     def _in_scope(self, limits: Limits) -> tuple[Sequence[str], Mapping[str, str]]:
         """Returns the command and its environment. If the user's systemd can make a control group, the command runs in
-        one, so that the kernel counts all its processes and their memory from the first."""
+        one. The kernel then counts all its processes and their memory from the beginning."""
         runtime = os.environ.get(RUNTIME, f"/run/user/{os.getuid()}")
         if sys.platform != "linux" or not Path(runtime, "systemd/private").exists():
             return self.argv, self.environment
@@ -151,8 +151,8 @@ def on_lifeline(
     program: bytes = b"",
 ) -> Launch:
     """Returns the same launch, made by the launcher, which ends all processes when its lifeline is closed. With
-    `patience`, the processes are first asked to end, and have so many seconds for that. The other arguments say how
-    Landlock and seccomp restrict the program."""
+    `patience`, the processes are first asked to end, and get that many seconds. The other arguments say how Landlock
+    and seccomp restrict the program."""
     orders = _orders_file()
     data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
     while data:

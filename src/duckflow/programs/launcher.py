@@ -16,8 +16,8 @@ import sys
 import time
 
 Orders = tuple[list[str], float, tuple[int, int, int], list[tuple[int, str]], bytes]
-"""The command, the seconds it has to end by itself when it is told to, the rights that Landlock handles (if there are
-none, nothing is restricted), the rules for Landlock, and the seccomp filter."""
+"""The orders for the launcher: the command, the seconds that it gets to end by itself when it is told to, the rights
+that Landlock handles (none means no restriction), the rules for Landlock, and the seccomp filter."""
 
 LINUX = sys.platform == "linux"
 

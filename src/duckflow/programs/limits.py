@@ -72,9 +72,9 @@ class LimitWatch:
 
     def _look(self) -> Overrun | None:
         family = descendants(self._pid)
-        most = self._limits.processes
-        if len(family) > most:
-            return Overrun("too_many_processes", most)
+        most_processes = self._limits.processes
+        if len(family) > most_processes:
+            return Overrun("too_many_processes", most_processes)
         memory = self._limits.memory_bytes()
         in_files = _unnamed_files(family)
         # Shared memory should count once. Finding that out takes long, so it is only done where it matters.
@@ -83,8 +83,8 @@ class LimitWatch:
         for path, free_before in self._disks.items():
             if (free_bytes := _free(path)) < self._limits.free_mib * MIB < free_before:
                 return Overrun("disk_full", self._limits.free_mib)
-            most = self._limits.temporary_mib * MIB
-            if path == self._temporary and _size_of(path, thoroughly=free_before - free_bytes > most) > most:
+            limit = self._limits.temporary_mib * MIB
+            if path == self._temporary and _size_of(path, thoroughly=free_before - free_bytes > limit) > limit:
                 return Overrun("too_much_temporary", self._limits.temporary_mib)
         return None
 

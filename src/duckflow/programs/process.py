@@ -18,8 +18,8 @@ CHILD = re.compile(rb'"child-pid"\s*:\s*(\d+)')
 STOPPED = frozenset("TtZX")
 MOVING = frozenset("RS")
 TRIES = 1000
-"""The number of looks at a process that was told to stand still. On a busy machine the process may not run for a while,
-not even to stop."""
+"""The most times that Duckflow looks whether a process that was told to stand still does so. On a busy machine the
+process may not run for a while, not even to stop."""
 PAUSE_SECONDS = 0.0005
 
 

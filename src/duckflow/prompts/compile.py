@@ -67,8 +67,8 @@ class Compiler:
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
     ) -> tuple[PromptMessage, ...]:
-        """Makes the request for the raw text that an action needs: on the same cached prefix, or without the
-        conversation."""
+        """Makes the request for the raw text that an action needs. It begins with the same cached prefix as other
+        requests, or leaves the conversation out."""
         path, request = str(action.args.get("path", "")), moment.request or last_request(history)[:REQUEST_LENGTH]
         layers, reasoning = self._layers(moment.profile), action.reasoning
         if kind == "content" and (

@@ -206,10 +206,10 @@ def shorter(text: str, tokens: int, count: Count) -> str:
 
 
 CHARACTERS = 5
-"""Characters per token. The figure is higher than the real one, so that all room is used."""
+"""The assumed number of characters in a token. The figure is higher than the real one, so that all room is used."""
 PROCEDURES = {Phase.PLANNING: "planning", Phase.EXECUTION: "execution", Phase.REVIEW: "review"}
 OUTSIDE = ("results", "failed", "files", "files_changed")
-"""The values in procedures whose texts others may have written: results, and names of files."""
+"""The values of procedures that may hold texts from outside: results, and names of files."""
 
 
 class Layers:
@@ -287,8 +287,8 @@ class Layers:
     def values(
         self, state: AgentState, history: Sequence[Message], shared: Mapping[str, str], about: Mapping[str, str]
     ) -> dict[str, str]:
-        """Returns the values of the layer Main: those of every prompt (`shared`), the state, and those `about` this
-        request."""
+        """Returns the values of the layer Main: the values of every prompt (`shared`), the state, and the values that
+        concern this request (`about`)."""
         five_facts = state.five
         repeats_goal = _stands_in(history, five_facts.goal, state.language)
         refs = [ref for ref in state.context_refs if kind_of_ref(ref)]

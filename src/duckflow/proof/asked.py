@@ -26,13 +26,15 @@ DEFINES = re.compile(
     r"\s*(?:export\s+|pub\s+|public\s+|static\s+|async\s+)*(?:def|class|function|func|fn|struct|impl|interface|trait|type)\s+(\w+)"
 )
 ASKED, ASKED_WITHOUT_REASON = 0.75, 0.05
-"""A hunk counts as asked for when its weight is at least this share of the weight of the hunk that fits the request
-best. Its weight comes from its own words and from those of the hunk that it is tied to most. If its call gives no
-reason, far less is enough, because then only its lines count."""
+"""The shares of the best hunk's weight at which another hunk counts as asked for. A hunk's weight comes from its own
+words and from those of the hunk that it is tied to most. The second share is for a hunk whose call gives no reason,
+because then only its lines count."""
 WORDS_OF_ONE_MATTER = 40.0
-"""Two hunks belong together if the words of one's reason that occur in the other have this rarity in sum."""
+"""The sum of rarities at which shared words tie two hunks fully. Words are shared if the reason for one hunk and the
+other hunk both contain them."""
 NAME_TIE, RARE = 0.75, 5.0
-"""How closely a shared name ties two hunks, and how rare a name must be to tie them: in fewer than one line of 150."""
+"""The first figure says how closely a rare name ties two hunks that share it. The second is the rarity that such a name
+must exceed: fewer than one line of 150 contains it."""
 MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
 
 
@@ -41,7 +43,7 @@ Rarity = Callable[[str], float]
 
 
 class ChangingCall(NamedTuple):
-    """A call that changed files: which files, with which text, and for which reason."""
+    """A call that changed files, with the files, the written text, and the reason that the model gave."""
 
     paths: tuple[str, ...]
     text: str
@@ -94,13 +96,13 @@ def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Reco
 
 
 def _tie(group: HunkGroup, other: HunkGroup, rarity: Rarity) -> float:
-    """Says from 0 to 1 how closely two groups belong together: by words that their reasons share, by words of the
-    reason of one group that are in the other, or by a rare name in both."""
+    """Returns from 0 to 1 how closely two groups of hunks belong together. They are tied by words that their reasons
+    share, by words of one group's reason that the other group contains, or by a rare name in both."""
     if group is other:
         return 0.0
     reason_tie = len(group.reason & other.reason) / max(1, min(len(group.reason), len(other.reason)))
-    matters = (group.reason or group.words) & other.words, (other.reason or other.words) & group.words
-    word_tie = max(sum(map(rarity, words)) for words in matters) / WORDS_OF_ONE_MATTER
+    shared_words = (group.reason or group.words) & other.words, (other.reason or other.words) & group.words
+    word_tie = max(sum(map(rarity, words)) for words in shared_words) / WORDS_OF_ONE_MATTER
     name_tie = NAME_TIE if any(rarity(name) > RARE for name in group.names & other.names) else 0.0
     return max(reason_tie, min(1.0, word_tie), name_tie)
 
@@ -116,9 +118,11 @@ def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Seque
     groups = list[HunkGroup]()
     for (path, why), own_hunks in hunks_by_reason.items():
         text = "\n".join(line.text for hunk in own_hunks for line in hunk.changed())
-        around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
+        names_around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
         reason, names = _words(why), frozenset(NAME.findall(f"{text}\n{why}"))
-        groups.append(HunkGroup(path, own_hunks, _words("\n".join((text, path, *around))) | reason, names, reason))
+        groups.append(
+            HunkGroup(path, own_hunks, _words("\n".join((text, path, *names_around))) | reason, names, reason)
+        )
     return groups
 
 

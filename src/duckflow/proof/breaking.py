@@ -12,7 +12,8 @@ from duckflow.proof.verdicts import TrialEnd, notices
 
 PATIENCE, FEW_SECONDS = 2.0, 2.0
 ENOUGH = 3
-"""A test is hollow (shows nothing) if it misses this many breaks of lines that it runs; of fewer, all."""
+"""A test is hollow (shows nothing) if it misses this many breaks of lines that it runs. If it was tried on fewer
+breaks, it must miss all of them."""
 UNCHANGED: Versions = {}
 
 
@@ -51,7 +52,7 @@ class TestRuns:
         return await self.folder.run(self.command, by_file, lines, versions, limit)
 
     async def on_other(self, names: Iterable[str], versions: Versions, patience: float = 1.0) -> list[TrialEnd]:
-        """Runs tests on other code, which may run forever. Returns how the tests that came to an end have ended.
+        """Runs tests on other code, which may run forever. Returns the ends of those tests that came to an end.
         `patience` multiplies the seconds that broken code gets."""
         try:
             return await self.run(names, {}, versions, patience * self.patience)

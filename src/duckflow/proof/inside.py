@@ -142,8 +142,8 @@ class Orders:
     def _all_lines(self, path: str) -> set[int]:
         """Returns the numbers of all lines of a file of the project; none for other files, or for a file with tests in
         question."""
-        own = path.startswith(self.folder + os.sep) and "site-packages" not in path
-        if not own or self.name(path) in self.tests:
+        is_own_file = path.startswith(self.folder + os.sep) and "site-packages" not in path
+        if not is_own_file or self.name(path) in self.tests:
             return set()
         with open(path, "rb") as file:
             return set(range(1, file.read().count(b"\n") + 2))
@@ -193,8 +193,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if call.when != "setup":
         ORDERS.unwatch()
     if call.when == "teardown":
-        marked = item.get_closest_marker("xfail") is not None
-        ORDERS.write(item.path, _test_of(item), "skipped" if marked else outcome, error)
+        is_marked = item.get_closest_marker("xfail") is not None
+        ORDERS.write(item.path, _test_of(item), "skipped" if is_marked else outcome, error)
 
 
 def _test_of(item: pytest.Item) -> str:
@@ -215,7 +215,7 @@ class OnlyWanted:
     def _one(self, test: unittest.TestCase) -> None:
         path, name = _place(test)
         method: Any = getattr(test, name.rpartition("::")[2])
-        outcome, raised = "passed", None
+        outcome, raised_error = "passed", None
         ORDERS.begin(path, name)
         ORDERS.watch()
         try:
@@ -223,11 +223,11 @@ class OnlyWanted:
         except unittest.SkipTest:
             outcome = "skipped"
         except Exception as error:
-            outcome, raised = "failed", error
+            outcome, raised_error = "failed", error
         finally:
             ORDERS.unwatch()
         expected = getattr(test, EXPECTED, False) or getattr(method, EXPECTED, False)
-        ORDERS.write(path, name, "skipped" if expected else outcome, raised)
+        ORDERS.write(path, name, "skipped" if expected else outcome, raised_error)
 
     def _broken(self, test: unittest.TestCase) -> None:
         """Reports a file that could not be loaded: unittest replaces its tests by one that raises the reason."""

@@ -10,7 +10,8 @@ from duckflow.proof.python_tests import UNREADABLE
 
 BreakKind = Literal["return", "condition", "drop", "value", "opposite"]
 ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value", "opposite")
-"""The opposite comes last: it is for tests that want False or nothing, which a value of None does not disturb."""
+"""The kinds of breaks in the order in which they are chosen. The opposite comes last: it is for tests that expect False
+or nothing, which a value of None does not disturb."""
 
 Place = tuple[str, int]
 """A line: the path of its file and its number."""
@@ -19,7 +20,8 @@ Reached = Mapping[str, Mapping[Place, None]]
 
 
 class Break(NamedTuple):
-    """One break. `place` is the number of the broken node in the file."""
+    """One break: a small fault that is put into the code on purpose. `place` is the number of the broken node in the
+    file."""
 
     path: str
     line: int
@@ -50,8 +52,8 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
 def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool = False) -> list[Break]:
     """Chooses at most `most` breaks. Each choice favours tests for which few breaks have been chosen, and the break
     that most of these tests run. Of equally good breaks a return comes first, then a condition. With `scattered`,
-    conditions from all over the code come first, and every other choice is a break of a line that a single test ran
-    last, because that is nearest to what the test checks; each function gets one such break."""
+    conditions from all over the code come first. Every other choice is then a break of a line that a single test ran
+    last, because that line is nearest to what the test checks; each function gets one such break."""
     picked_breaks, remaining_breaks = list[Break](), list(breaks)
     try_counts = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
@@ -100,8 +102,8 @@ def _in_order(candidate: Break) -> tuple[int, int]:
 
 
 def _scattered(candidate: Break) -> tuple[int, int]:
-    first = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
-    return first, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
+    rank = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
+    return rank, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
 def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> float:

@@ -30,7 +30,7 @@ class OldTests(NamedTuple):
     gone: tuple[str, ...] = ()
     """Tests that are deleted, renamed so that they are no tests, or newly marked to be skipped."""
     watched: tuple[str, ...] = ()
-    """Tests that still exist, but for which something was changed that decides whether they run."""
+    """Tests that still exist. The change has altered something that decides whether they run."""
     altered: tuple[str, ...] = ()
     """Tests whose own text has changed."""
     touched: tuple[str, ...] = ()
@@ -55,10 +55,10 @@ class OldTests(NamedTuple):
         passed, as runners report them."""
         plain_names = [f".{name.partition('[')[0]}" for name in passed]
         places = [*((name, name) for name in self.watched), *self.moved]
-        unseen = (
+        unseen_tests = (
             old for old, new in places if not any(reported_name.endswith(_tail(new)) for reported_name in plain_names)
         )
-        return (*self.gone, *dict.fromkeys(unseen))
+        return (*self.gone, *dict.fromkeys(unseen_tests))
 
 
 def _tail(name: str) -> str:
@@ -85,9 +85,9 @@ def old_tests(
         result = result.joined(module)
     settings = [change for change in changes if "/" not in change.path and change.path in TEST_SETTINGS]
     texts = texts_of() if settings else dict[str, str]()
-    outside = left_out(settings, texts) if left_out else ()
+    left_out_paths = left_out(settings, texts) if left_out else ()
     return result.joined(
-        OldTests(watched=tuple(f"{path}::{name}" for path in outside for name in _qualified(texts[path])))
+        OldTests(watched=tuple(f"{path}::{name}" for path in left_out_paths for name in _qualified(texts[path])))
     )
 
 
@@ -118,7 +118,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     marks, old_marks = _marks(after), _marks(before)
     surroundings_changed = _surroundings(before) != _surroundings(after)
     gone_tests, watched_tests, altered_tests, touched_tests = list[str](), list[str](), list[str](), list[str]()
-    renamed_tests, moved = list[tuple[str, str]](), list[tuple[str, str]]()
+    renamed_tests, moved_tests = list[tuple[str, str]](), list[tuple[str, str]]()
     for name, test in old.items():
         full_name = f"{change.path}::{name}"
         if name not in new:
@@ -126,7 +126,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
                 del new_texts[twin]
                 renamed_tests.append((full_name, f"{change.path}::{twin}"))
             elif place := added.get(name.rpartition("::")[2]):
-                moved.append((full_name, place))
+                moved_tests.append((full_name, place))
             else:
                 gone_tests.append(full_name)
             continue
@@ -145,7 +145,7 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
         tuple(altered_tests),
         tuple(touched_tests),
         tuple(renamed_tests),
-        tuple(moved),
+        tuple(moved_tests),
     )
 
 
@@ -219,7 +219,8 @@ class OldTestTrial:
     """The new names of tests, by their old ones."""
 
     async def bent(self, sandbox: Sandbox, make_launch: MakeLaunch, names: Collection[str]) -> set[str] | None:
-        """Returns the bent tests among these; None if that cannot be found out."""
+        """Returns those of the tests that are bent: they pass only because they were changed. Returns None if that
+        cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
@@ -240,8 +241,8 @@ class OldTestTrial:
             return None
 
     async def bent_check(self, sandbox: Sandbox, make_launch: MakeLaunch, paths: Collection[str]) -> bool | None:
-        """Says whether a command is bent, whose own files were changed. This is judged by its exit code. Returns None
-        if it cannot be found out."""
+        """Says whether a command is bent: it passes only because its own files were changed. This is judged by its exit
+        code. Returns None if it cannot be found out."""
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds

@@ -29,7 +29,7 @@ class FileTests(NamedTuple):
     asserting_tests: frozenset[str] = frozenset()
     """The tests of the file that have assertions which can fail."""
     imported: frozenset[str] = frozenset()
-    """The files that the tests may import, at the paths where such modules usually are."""
+    """The files that the tests may import. Their paths are guessed from the names of the imported modules."""
 
 
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
@@ -68,7 +68,7 @@ def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTest
 
 
 def _imported(tree: ast.Module) -> frozenset[str]:
-    """Returns the files that a module may import, at the paths where such modules usually are."""
+    """Returns the files that a module may import. Their paths are guessed from the names of the imported modules."""
     names = set[str]()
     for node in ast.walk(tree):
         match node:

@@ -21,8 +21,8 @@ MOST_FILES = 8000
 LARGEST = 1024 * 1024
 SHORTEST_NAME = 4
 USUAL_COUNT, USUAL_SHARE = 3, 0.1
-"""A new name that nothing mentions is normal in a file with so many older names (number and share) of which this is
-also true."""
+"""If at least this number and this share of the older names in a file are mentioned nowhere else, a new name without a
+mention is normal there."""
 QUIET_DECORATORS = re.compile(
     r"(?:functools\.)?(?:wraps|lru_cache|cache|singledispatch|total_ordering)\b.*"
     r"|(?:typing\.|t\.)?(?:overload|final|no_type_check|override)|(?:contextlib\.)?(?:async)?contextmanager"
@@ -39,11 +39,11 @@ KEYS = {
     (".json",): re.compile(r'(?:[{,]\s*)?"([\w-]+)"\s*:'),
     (".yaml", ".yml"): re.compile(r"""["']?([\w-]+)["']?:(?:\s|$)"""),
 }
-"""How a line with a key begins in configuration files, by their endings."""
+"""Patterns for the beginning of a line with a key, by the endings of configuration files."""
 SETTINGS_CLASS = re.compile(r"\w*(?:Settings|Config|Configuration|Options|Preferences)")
 FEWEST_KEYS, MOST_KEYS = 3, 300
-"""So many other keys that stand beside a new one must be mentioned before it is told. A file with more keys than the
-second number is data."""
+"""A new key without a mention is reported only if at least this many other keys of its file are mentioned. A file with
+more keys than the second number counts as data and is left out."""
 CALLED_BY_OTHERS = re.compile(
     r"main|init|setup|teardown|handler|default|register|pytest_\w+|test\w*|Test\w*|load_tests"
 )
@@ -156,28 +156,29 @@ def _is_registered(new: NewName, texts: Mapping[str, str]) -> bool:
 
 
 def _is_usual_in(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
-    """Says whether names that were in this file before the change are often mentioned nowhere."""
-    new = {name.name for name in names}
+    """Says whether it is usual in this file that names are mentioned nowhere else. Names that the change adds are left
+    out."""
+    new_names_here = {name.name for name in names}
     older_names = [
         name
         for name in _defined(path, texts.get(path, ""))
-        if not name.is_key and name.name not in new and _may_be_told(name.name)
+        if not name.is_key and name.name not in new_names_here and _may_be_told(name.name)
     ]
     return len(_unmentioned(older_names, texts)) >= max(USUAL_COUNT, USUAL_SHARE * len(older_names))
 
 
 def _keys_are_for_others(path: str, names: Sequence[NewName], texts: Mapping[str, str]) -> bool:
-    """Says whether another program may read the keys of this file, or code that does not name them. The code of the
-    folder reads a key by its name only if it names the file and the other keys beside it."""
+    """Says whether the keys of this file may be read by another program, or by code that does not name them. The code
+    of the folder reads a key by its name only if it names the file and the other keys beside it."""
     if not path.endswith(".py"):
         file_name = path.rpartition("/")[2]
         if not any(file_name in text for other, text in texts.items() if other.endswith((".py", *BY_PATTERN))):
             return True
-    new = {name.name for name in names}
+    new_names_here = {name.name for name in names}
     keys = [key for key in _defined(path, texts.get(path, "")) if key.is_key and _may_be_told(key.name)]
     unmentioned = set(_unmentioned(keys, texts))
     mentioned_count = len({key.name for key in keys} - unmentioned)
-    return not unmentioned <= new or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
+    return not unmentioned <= new_names_here or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:

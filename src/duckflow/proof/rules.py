@@ -28,7 +28,7 @@ PYTHON = frozenset(dir(builtins)) | frozenset(sys.stdlib_module_names)
 
 
 class KeptRule(BaseModel):
-    """One rule; exactly one of its four kinds of checks is set. `words` are the user's own."""
+    """One rule; exactly one of its four kinds of checks is set. `words` holds the user's words for the rule."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -18,11 +18,12 @@ PASSED, FAILED = frozenset(("ok", "PASS", "✓", "√", "✔")), frozenset(("not
 ABSENT = re.compile(r"is not a function|is not defined|is not a constructor|of undefined|does not provide an export")
 """A pattern for errors of a test that uses a name which only the new code has."""
 NEAR = 400
-"""The reason of a failure is searched for in so many characters after each mention of the test's name."""
+"""The number of characters after each mention of a test's name in which the reason of its failure is searched for."""
 
 
 class TestRunner(NamedTuple):
-    """One runner. `only` is the option that selects tests; it is put behind the call, with the names as one pattern."""
+    """One runner. `only` is the option that selects tests. It is appended to the call of the runner, with the names of
+    the tests as one pattern."""
 
     call: re.Pattern[str]
     files: re.Pattern[str]
@@ -51,17 +52,18 @@ class TestRunner(NamedTuple):
             yield match["name"], " ".join(text[match.start() : end].split())
 
     def read(self, output: str) -> tuple[set[str], set[str]]:
-        """Returns the names of the tests that passed, and of those that failed by an assertion or by an error."""
-        passed, failed = set[str](), set[str]()
+        """Returns the names of the tests that passed, and of the tests that failed. A test that failed because a name
+        is missing is in neither group."""
+        passed_names, failed_names = set[str](), set[str]()
         for end in self.ends.finditer(output):
             name = end["name"]
             if end["end"] in PASSED and not end.groupdict().get("left"):
-                passed.add(name)
+                passed_names.add(name)
             elif end["end"] in FAILED and not any(
                 ABSENT.search(output, match.end(), match.end() + NEAR) for match in re.finditer(re.escape(name), output)
             ):
-                failed.add(name)
-        return passed - failed, failed
+                failed_names.add(name)
+        return passed_names - failed_names, failed_names
 
 
 def _row(call: str, files: re.Pattern[str], defines: re.Pattern[str], only: str, ends: str) -> TestRunner:

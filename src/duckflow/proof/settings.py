@@ -21,4 +21,5 @@ class ProofSettings(Section):
     mutants: int = Field(default=5, ge=0)
     copied_mb: int = Field(default=200, ge=1)
     copied_files: int = Field(default=20_000, ge=1)
-    """Limits on a copy of the folder; the tests of a larger folder cannot be tried."""
+    """The most files of a folder that are copied for a trial; `copied_mb` limits their size. The tests of a larger
+    folder cannot be tried."""

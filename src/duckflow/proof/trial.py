@@ -24,14 +24,14 @@ from duckflow.state.data import Phrase, said, say
 OLD_PATIENCE = 2.0
 """The code before the change gets this many times the time that broken code gets."""
 MANY = 4
-"""For each break that one test is tried on, so many breaks are chosen: tests run different lines, and some breaks make
-a file impossible to load."""
+"""The number of chosen breaks for each break that one test is tried on. Spare breaks are needed, because tests run
+different lines, and some breaks make a file impossible to load."""
 PYTHON = re.compile(r".*\.py")
 
 
 @dataclass
 class TestsInQuestion:
-    """The tests of a change that are in question, and the code that they are for."""
+    """The tests that a change adds or alters, and the code that they are for."""
 
     code: list[FileVersions]
     files: dict[str, FileTests]
@@ -191,9 +191,9 @@ class RedGreenTrial:
             self._green.add(name)
 
     async def _on_broken(self, code: BrokenCode) -> None:
-        """Tries breaks of the changed lines that the tests run, then breaks of other code. A test that notices only
-        breaks of other code is no proof of the change, but not hollow either. If there is no time for that, the test is
-        not judged."""
+        """Tries breaks (small faults put in on purpose) of the changed lines that the tests run, then breaks of other
+        code. A test that notices only breaks of other code is no proof of the change, but not hollow (worthless)
+        either. If there is no time for that, the test is not judged."""
         # A test that runs none of the changed lines itself may do so in another process.
         lines, texts = self.questions.lines(), {change.path: change.new for change in self.questions.code}
         all_lines = dict.fromkeys((path, line) for path, numbers in lines.items() for line in sorted(numbers))
@@ -208,37 +208,38 @@ class RedGreenTrial:
 
     async def _on_other_code(self, code: BrokenCode, doubtful: Collection[str]) -> None:
         ends = await code.runs.run(doubtful, None)
-        reached = {
+        reached_lines = {
             name: dict.fromkeys(place for end in own_ends for place in end.ran if is_code(place[0]))
             for name, own_ends in by_test(ends, doubtful).items()
         }
-        idle_tests = {name for name in reached if not reached[name]}
-        paths = {path for places in reached.values() for path, _ in places}
+        idle_tests = {name for name in reached_lines if not reached_lines[name]}
+        paths = {path for places in reached_lines.values() for path, _ in places}
         texts = await asyncio.to_thread(code.runs.folder.texts, paths.union(*map(self._imported, idle_tests)))
         for name in idle_tests:
             imported_paths = self._imported(name)
-            reached[name] = {
+            reached_lines[name] = {
                 (path, line): None for path in imported_paths for line in range(_length(texts.get(path, "")))
             }
         lines = {
-            path: {line for places in reached.values() for reached_path, line in places if reached_path == path}
+            path: {line for places in reached_lines.values() for reached_path, line in places if reached_path == path}
             for path in texts
         }
         every_break = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
         breaks = [candidate for candidate in every_break if candidate not in code.tried]
-        most = 2 * self.settings.mutants
-        some_breaks = chosen(breaks, reached, MANY * most, scattered=True)
-        await code.find(self._guarding, some_breaks, texts, reached, most, by_crash=True)
+        most_breaks = 2 * self.settings.mutants
+        some_breaks = chosen(breaks, reached_lines, MANY * most_breaks, scattered=True)
+        await code.find(self._guarding, some_breaks, texts, reached_lines, most_breaks, by_crash=True)
         untried_tests = {name for name in idle_tests & self._green if self.questions.code and not code.tries[name]}
         self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
     def _imported(self, name: str) -> frozenset[str]:
-        """Returns the files of code that a test imports. If a test runs no code at all, it should have run these."""
+        """Returns the files of code that a test imports. A test that runs no code at all was meant to run code of these
+        files."""
         return self.questions.files[name.partition("::")[0]].imported
 
     def _proof(self, seconds: float) -> Proof:
-        """Returns the result of the trial. A test that passes without the change is hollow if it notices no break
-        either. If it notices breaks, it still proves nothing unless another test shows the change."""
+        """Returns the result of the trial. A test that passes without the change is hollow (shows nothing) if it
+        notices no break either. If it notices breaks, it still proves nothing unless another test shows the change."""
         questions = self.questions
         static_tests = {*questions.names("trivial"), *questions.names("copies")}
         hollow_tests = static_tests | self._hollow

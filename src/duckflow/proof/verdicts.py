@@ -19,7 +19,7 @@ ASSERTIONS = frozenset(("AssertionError", "Failed"))
 
 
 class TrialEnd(NamedTuple):
-    """How one test ended, with its error."""
+    """The end of one test: its outcome, and its error if there was one."""
 
     file: str
     test: str
@@ -41,8 +41,8 @@ class TrialEnd(NamedTuple):
 
 
 def failure_kind(end: TrialEnd, tests: FileTests, added: Collection[str]) -> FailureKind:
-    """Says whether a test failed by an assertion, because something that it needs is missing, such as a name that the
-    change `added` or a fixture, or by another error of the code."""
+    """Returns the way in which a test failed: by an assertion, because something that it needs is missing (such as a
+    fixture, or a name that the change `added`), or by another error of the code."""
     if not ASSERTIONS.isdisjoint(end.kinds):
         return "assertion"
     if end.outcome == "broken":

@@ -117,7 +117,7 @@ def _short(path: Path) -> Generator[str]:
 
 
 SLICE_SECONDS = 0.01
-"""The longest time that the keyboard waits while many events arrive."""
+"""The longest time for which events are taken without a pause. The keyboard need not wait longer than that."""
 
 
 class Link:

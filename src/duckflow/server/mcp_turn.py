@@ -97,7 +97,8 @@ def unasked(question: Question) -> GivenAnswer:
 
 
 def refusal(question: Question) -> GivenAnswer:
-    """Returns the answer that does nothing: no at a Gate, stop at a Duck Call, else the last choice, which says no."""
+    """Returns the answer that does nothing: no to a risky action (a Gate), stop to a call for help (a Duck Call), else
+    the last choice, which says no."""
     if question.kind == "gate":
         return GivenAnswer("no")
     return GivenAnswer("stop" if question.kind == "duck_call" else question.choices[-1].key)
@@ -131,7 +132,7 @@ class McpTurn:
 
     async def run(self, prompt: str) -> Table:
         """Runs the turn and returns the result of the tool call. If the task is cancelled, the turn is interrupted."""
-        unhear = self._conversation.hear(self._hear)
+        stop_hearing = self._conversation.hear(self._hear)
         try:
             # The caller is a program: nothing in its message is the user's own word.
             outcome = await self._conversation.say(prompt, wish="")
@@ -140,7 +141,7 @@ class McpTurn:
             self._conversation.interrupt()
             raise
         finally:
-            unhear()
+            stop_hearing()
             for task in self._asking:
                 task.cancel()
         # A job that a Duck Call paused can be resumed with the next message.

@@ -15,7 +15,7 @@ from duckflow.state.picture import Picture
 Effect = Literal["read", "write", "run", "network", "talk", "plan", "memory"]
 CHANGING: frozenset[Effect] = frozenset(("write", "run", "memory"))
 StepKind = Literal["read", "search", "edit", "run", "submit", "ask", "talk", "other", "user"]
-"""The kinds of actions that the Pacemaker distinguishes."""
+"""The kinds of actions that are told apart by the Pacemaker, which watches how the work goes."""
 PlanMoment = Literal["none", "draft", "approved", "jobs", "over", "changed"]
 """Stages of planning: no open plan, a draft that waits for the user's yes, an approved plan, background jobs at work on
 it, a completed plan. `changed` means that an earlier turn has changed files."""
@@ -240,7 +240,7 @@ class Decision(FrozenData):
         return [str(action.args.get("text", "")) for action in self.actions if action.operation in names]
 
     def objection(self) -> str:
-        """Returns the reason when one of the two checks says no, else an empty text."""
+        """Returns the reason if the check of the goal or of the constraints says no, else an empty text."""
         for check in (self.goal_consistency, self.constraint_check):
             verdict, _, reason = check.partition(": ")
             if verdict.lower() == "no":
@@ -272,7 +272,8 @@ class ActionResult(FrozenData):
     check: CheckReport | None = None
     """The report of a test run or of another check, if the action was one."""
     altered: tuple[str, ...] = ()
-    """Files that the command runs. They existed before the work, and the work changed them until the command passed."""
+    """Files that the command runs, that existed before the work, and that the work changed before the command
+    passed."""
 
     @property
     def well(self) -> bool:

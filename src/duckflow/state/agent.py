@@ -52,7 +52,8 @@ class SubAgent(MutableData):
     doing: str = ""
     question: Question | None = None
     asked_at: float = 0.0
-    """The time at which the open question was asked; 0 if no question is open. Waiting for the user is no work."""
+    """The time at which the open question was asked; 0 if no question is open. Waiting for the user does not count as
+    work."""
     report: AgentReport | None = None
 
     def took(self) -> float:
@@ -62,8 +63,8 @@ class SubAgent(MutableData):
 
 def next_agent_id(kind: str, known: Collection[str]) -> str:
     """Returns the id of a new agent. Agents of all kinds are numbered in one sequence."""
-    last = max((int(agent_id.rpartition("-")[2]) for agent_id in known), default=0)
-    return f"{kind}-{last + 1}"
+    last_number = max((int(agent_id.rpartition("-")[2]) for agent_id in known), default=0)
+    return f"{kind}-{last_number + 1}"
 
 
 JobStatus = Literal["running", "paused", "completed", "failed", "cancelled", "interrupted"]
@@ -103,7 +104,8 @@ class Job(MutableData):
     """True if the job was running when the program ended. A job that was paused then stays paused."""
     question: Question | None = None
     asked_at: float = 0.0
-    """The time at which the open question was asked; 0 if no question is open. Waiting for the user is no work."""
+    """The time at which the open question was asked; 0 if no question is open. Waiting for the user does not count as
+    work."""
     messages: list[Message] = Field(default_factory=list[Message])
     """The results of the job's tasks, which later tasks need. They are removed when the job ends."""
     report: JobReport | None = None
@@ -146,7 +148,7 @@ class Receipt(FrozenData):
 
 
 class Context(MutableData):
-    """The context as it was left by the last pruning."""
+    """The context (the messages that the model is shown) as the last pruning left it."""
 
     kept: list[int] = Field(default_factory=list[int])
     cut: dict[int, int] = Field(default_factory=dict[int, int])

@@ -1,5 +1,5 @@
 """The scope of an undo, the hunks of a change (how they are found, taken back and applied again), and the user's
-comments on lines; the findings of a review, and the witnesses that demonstrate them."""
+comments on lines. Also the findings of a review, and the witnesses (commands) that demonstrate findings."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -197,13 +197,13 @@ class LineComment(FrozenData):
 
 
 def _joined(lines: Sequence[str], sign: str) -> str:
-    text, last = "", ""
+    text, last_sign = "", ""
     for line in lines:
         if line == NO_NEWLINE:
-            text = text.removesuffix("\n") if last in (" ", sign) else text
+            text = text.removesuffix("\n") if last_sign in (" ", sign) else text
         elif line[:1] in (" ", sign):
             text += f"{line[1:]}\n"
-        last = line[:1]
+        last_sign = line[:1]
     return text
 
 

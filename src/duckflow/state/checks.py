@@ -151,12 +151,13 @@ class CheckReport(FrozenData):
     def covers(self, other: "CheckReport") -> bool:
         """Says whether this run contains everything that the other run did: its paths include all paths of the other
         run, and it has no further options."""
-        own_call, others = _split_call(self.check), _split_call(other.check)
-        if own_call.program != others.program or not own_call.options <= others.options:
+        own_call, other_call = _split_call(self.check), _split_call(other.check)
+        if own_call.program != other_call.program or not own_call.options <= other_call.options:
             return False
         own_places = [place.removesuffix("...").rstrip("/.") for place in own_call.places]
         return not own_call.places or (
-            bool(others.places) and all(any(_holds(place, path) for place in own_places) for path in others.places)
+            bool(other_call.places)
+            and all(any(_holds(place, path) for place in own_places) for path in other_call.places)
         )
 
     @property
@@ -248,17 +249,19 @@ class CheckRun(FrozenData):
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
-    """Adds a run to the list. A run that passes removes the runs that it covers."""
-    last = next((run for run in runs if run.report.check == report.check), None)
-    in_turn = last is not None and last.turn == turn
-    if last and in_turn and last.after_change:
-        report_before, in_turn = last.before, last.before_in_turn
+    """Adds a run to the list. If the run passes, runs that contain nothing more than it are removed."""
+    last_run = next((run for run in runs if run.report.check == report.check), None)
+    in_turn = last_run is not None and last_run.turn == turn
+    if last_run and in_turn and last_run.after_change:
+        report_before, in_turn = last_run.before, last_run.before_in_turn
     else:
-        report_before = last.report if last else None
+        report_before = last_run.report if last_run else None
     clears = report.ok or report.in_doubt
-    others = [run for run in runs if run.report.check != report.check and not (clears and report.covers(run.report))]
+    other_runs = [
+        run for run in runs if run.report.check != report.check and not (clears and report.covers(run.report))
+    ]
     return [
-        *others,
+        *other_runs,
         CheckRun(report=report, turn=turn, after_change=after_change, before=report_before, before_in_turn=in_turn),
     ]
 
@@ -285,8 +288,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, failing ones first. A passing run is left out if there are newer runs, and
-    something was changed after it or a later run of its program failed."""
+    """Shows the latest runs in one line, failing ones first. A passing run is left out if something was changed after
+    it and a newer run is up to date, or if a later run of its program failed."""
     latest_first, has_newer = list[CheckRun](), False
     failed_programs = set[str]()
     for run in reversed(runs):

@@ -44,7 +44,8 @@ ERROR = "ERROR: "
 PAST = "past"
 """The prefix of the id of a message that replaces earlier messages. Its content may come from anyone."""
 AT_GATE = "gate"
-"""The operation of a message that tells the conversation what the user said at a Gate of a job."""
+"""The operation of a message that tells the conversation what the user said at a Gate (a question before a risky
+action) of a job."""
 Role = Literal["user", "assistant", "tool", "system"]
 
 

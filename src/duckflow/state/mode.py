@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """How much Duckflow does without asking: from asking before every change to asking only before dangerous ones."""
+    """The modes, from asking before every change to asking only before dangerous ones."""
 
     ASK = "ask"
     AUTO_EDIT = "auto-edit"

@@ -1,4 +1,4 @@
-"""How the work stands: its phase (the Decision's `step`), its status, and the vitals of Duckflow."""
+"""The condition of the work: its phase (the Decision's `step`), its status, and the vitals of Duckflow."""
 
 from enum import StrEnum
 from typing import Annotated, Literal
@@ -45,7 +45,7 @@ class Transition(FrozenData):
 
 
 Severity = Literal["low", "medium", "high", "critical"]
-"""The severity of an intervention of the Pacemaker."""
+"""The severity of an intervention of the Pacemaker, which watches how the work goes."""
 
 
 class Vitals(FrozenData):
@@ -80,7 +80,8 @@ class FiveItems(MutableData):
 
 
 class StateDelta(FrozenData):
-    """The changes that a Decision makes to the five items, and one line for the decision log."""
+    """The changes that a Decision (a reply of the model) makes to the five items of every prompt, and one line for the
+    decision log."""
 
     goal: Line200 | None = None
     why_now: Line200 | None = None
@@ -90,7 +91,7 @@ class StateDelta(FrozenData):
     decision: Line100 | None = None
 
     def items(self) -> dict[str, str | list[str]]:
-        """Returns the changed ones of the five items, by name."""
+        """Returns those of the five items that the Decision changes, by name."""
         return {
             name: value
             for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")

@@ -183,8 +183,8 @@ class Plan(MutableData):
 
     def next_step(self) -> Step | None:
         """Returns the step that is in progress, else the first step that may start."""
-        settled = {step.step_id for step in self.steps if step.settled}
-        open_steps = (s for s in self.steps if not s.settled and settled.issuperset(s.depends_on))
+        settled_ids = {step.step_id for step in self.steps if step.settled}
+        open_steps = (s for s in self.steps if not s.settled and settled_ids.issuperset(s.depends_on))
         return self.current() or next(open_steps, None)
 
 
@@ -203,8 +203,8 @@ def dependency_problems(steps: Sequence[Step]) -> list[str]:
 
 
 def circular(steps: Sequence[Step]) -> list[str]:
-    """Returns the names of the steps that wait for each other in a circle, or for such steps. Empty when every step can
-    start some day."""
+    """Returns the names of the steps that can never start: they wait for each other in a circle, or for such steps.
+    Empty when every step can start some day."""
     known_ids = {step.step_id for step in steps}
     waiting = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
     while free_ids := [step_id for step_id, needs in waiting.items() if not needs]:
@@ -278,14 +278,14 @@ ANYTHING = "*"
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
     """Returns the wanted steps that may start now: neither over nor busy, with all dependencies settled."""
-    settled = {step.step_id for step in plan.steps if step.settled}
+    settled_ids = {step.step_id for step in plan.steps if step.settled}
     return [
         step
         for step in plan.steps
         if step.step_id in wanted
         and step.step_id not in busy
         and step.status in ("pending", "in_progress")
-        and settled.issuperset(step.depends_on)
+        and settled_ids.issuperset(step.depends_on)
     ]
 
 

@@ -76,7 +76,8 @@ def progress(state: AgentState, job: Job) -> Progress:
 
 
 def only_asked(state: AgentState, job: Job) -> bool:
-    """Says whether the only running task still waits at the Gate. Then it has done nothing yet, and can begin again."""
+    """Says whether the only running task still waits for the user's yes. Then it has done nothing yet, and can begin
+    again."""
     begun_tasks = [task for step in steps_of(state, job) for task in step.tasks if task.status == "in_progress"]
     current_job = state.jobs.get(job.job_id)
     return (

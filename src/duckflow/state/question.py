@@ -76,18 +76,19 @@ class Choice(FrozenData):
     takes_text: bool = False
     """True if an answer that names no choice selects this choice. The asker gets its words."""
     number: int = 0
-    """The fixed number of a choice at a Gate, where a number means the same everywhere. 0 means its place among the
-    choices."""
+    """The fixed number of a choice at a Gate (a question before a risky action), where a number means the same
+    everywhere. 0 means its place among the choices."""
 
     @property
     def letter(self) -> str:
-        """Returns the letter of a choice that few Gates offer. The letter is shown instead of a number, so that the
-        numbers shown have no gap."""
+        """Returns the letter of a choice that questions before risky actions (Gates) seldom offer. The letter is shown
+        instead of a number, so that the numbers shown have no gap."""
         return self.key[0] if self.number > NUMBERED_CHOICES else ""
 
 
 GATE_KEYS = ("yes", "no", "session", "always", "edit", "diff", "files", "all")
-"""The choices at a Gate, in the order of their numbers. A choice that is not offered leaves its number unused."""
+"""The choices at a Gate (a question before a risky action), in the order of their numbers. A choice that is not offered
+leaves its number unused."""
 NUMBERED_CHOICES = 4
 """The choices whose numbers are shown. The others are shown with the first letter of their key."""
 
@@ -116,14 +117,15 @@ class Question(FrozenData):
     secret: bool = False
     """True if the answer is a secret: no screen shows it, and it is stored only where it belongs."""
     on_record: bool = False
-    """True if the journal keeps the question and its answer. It keeps Gates and Duck Calls, but not questions about
-    keys, about trust, or from servers."""
+    """True if the journal keeps the question and its answer. It keeps questions before risky actions (Gates) and calls
+    for help (Duck Calls), but not questions about keys, about trust, or from servers."""
     for_person: bool = False
-    """True if no program may answer in the user's name, not even with a no. This also holds for every Gate."""
+    """True if no program may answer in the user's name, not even with a no. This also holds for every Gate (a question
+    before a risky action)."""
     reason: str = ""
-    """The reason for a Duck Call, one of six: why the Pacemaker has stopped the loop."""
+    """The reason for a Duck Call, in which the Pacemaker stops the loop and asks the user. There are six reasons."""
     severity: Severity | None = None
-    """The severity of a Duck Call."""
+    """The severity of a Duck Call (a call for the user's help)."""
 
     @property
     def numbered(self) -> dict[int, Choice]:
@@ -142,7 +144,8 @@ no."""
 
 
 class Talk(FrozenData):
-    """A question that the user asked about an open Gate, and the answer that they got."""
+    """A question that the user asked about an open Gate (a question before a risky action), and the answer that they
+    got."""
 
     asked: str
     told: str
@@ -152,8 +155,8 @@ class Answer(FrozenData):
     """The chosen key, and the user's words beside it (a reason, an instruction)."""
 
     choice: str
-    """A key of the question's choices. At a Gate it may also be `wish`: the user wants something else first, and
-    nothing runs yet."""
+    """A key of the question's choices. At a Gate (a question before a risky action) it may also be `wish`: the user
+    wants something else first, and nothing runs yet."""
     text: str = ""
     about: str = ""
     """The subject (such as a program) that the user named when they also allowed later actions, else empty."""

@@ -87,7 +87,7 @@ class Paths(NamedTuple):
 
     @property
     def tracked_secrets(self) -> Path:
-        """Returns the file with the secret files that git tracked, by repository."""
+        """Returns the file that lists, for each repository, the secret files that git tracked."""
         return self.data / "tracked-secrets.json"
 
     @property

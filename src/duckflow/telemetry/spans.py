@@ -74,7 +74,8 @@ class TurnTracer:
         """The spans of jobs and agents, by their ids."""
         self._actions: dict[str, Span] = {}
         self._questions: dict[str, tuple[Span, str]] = {}
-        """The span of each open question, and whether it is a Gate or a Duck Call."""
+        """The span of each open question, and whether it is a Gate (a question before a risky action) or a Duck Call (a
+        call for the user's help)."""
         self._asked: tuple[float, str] | None = None
         """The time and the model of a request in this turn that has no answer yet."""
 

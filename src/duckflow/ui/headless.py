@@ -171,8 +171,8 @@ class Headless:
             await conversation.work.jobs_over(alone=True)
 
     def answer(self, question: Question) -> None:
-        """Answers a question in place of the user: an action that a Gate asks about is left out, and a Duck Call gets
-        the answer of the policy."""
+        """Answers a question in place of the user. A risky action (asked about in a Gate) is left out. A call for help
+        (a Duck Call) gets the answer of the policy."""
         choice = NOBODY if question.takes_nobody else question.choices[-1].key
         if question.kind == "gate":
             self._report.stopped_at, choice = question, NOBODY if question.gate else "no"

@@ -14,7 +14,7 @@ class UiSettings(Section):
     """Shows the vitals as faces; otherwise as figures."""
     color: bool = True
     notify: Literal["off", "bell", "desktop"] = "bell"
-    """How the user is called when work that took long has ended or asks something."""
+    """The way in which the user is called when work that took long has ended or asks something."""
     notify_seconds: float = Field(default=15.0, ge=0)
     """The user is called only after work that took at least this many seconds."""
     ascii: bool = False

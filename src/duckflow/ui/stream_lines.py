@@ -36,7 +36,8 @@ class SessionLine(FrozenData):
 
 
 class QuestionLine(FrozenData):
-    """A question, with `--input-format stream-json`. The work waits for a line of the type `answer`."""
+    """A question, which is sent only with `--input-format stream-json`. The work waits for a line of the type
+    `answer`."""
 
     type: Literal["question"] = "question"
     question: Question

@@ -90,7 +90,8 @@ class ActionItem(NamedTuple):
     """The id of the question (the Gate) that asks about this action."""
     answer: Answer | None = None
     diff: str = ""
-    """The changes that the action would make to files, if the Gate asks about this action alone."""
+    """The changes that the action would make to files, if the question about it (the Gate) is about this action
+    alone."""
     result: ActionResult | None = None
     turn: int = 0
 
@@ -341,7 +342,7 @@ def is_streaming(item: Item) -> bool:
 
 
 def told_evidence(text: str, words: Words) -> str:
-    """Translates evidence that was written for the model into the user's language."""
+    """Returns evidence, which was written for the model (such as an exit code), in the user's language."""
 
     def files(match: re.Match[str]) -> str:
         return match["before"] + words(f"evidence.{match['how'] or 'within'}", file=match["file"] or "")

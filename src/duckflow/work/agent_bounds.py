@@ -100,8 +100,8 @@ class AgentBounds(Policy):
         dispatched = Dispatched()
         if allowed_actions:
             async with self._changing([action for action in actions if action.action_id not in objections], actor):
-                narrowed = decision.model_copy(update={"actions": allowed_actions})
-                dispatched = await self._dispatcher.run(reading._replace(decision=narrowed), actor)
+                narrowed_decision = decision.model_copy(update={"actions": allowed_actions})
+                dispatched = await self._dispatcher.run(reading._replace(decision=narrowed_decision), actor)
         for action in actions:
             if why := objections.get(action.action_id):
                 self._refuse(action, why, dispatched, actor)
@@ -134,8 +134,10 @@ class AgentBounds(Policy):
         if self._spent:
             return self._note("agent_report_now")
         if operation is None or not self._may_use(operation):
-            usable = [other for other in self._toolbox.operations() if other.name != RESPOND and self._may_use(other)]
-            usable_names = [other.name for other in usable]
+            usable_operations = [
+                other for other in self._toolbox.operations() if other.name != RESPOND and self._may_use(other)
+            ]
+            usable_names = [other.name for other in usable_operations]
             return self._note("agent_no_tool", operation=action.operation, known=", ".join(usable_names))
         if not self._preparation.changes(action):
             return ""

@@ -84,7 +84,8 @@ class AgentTask(NamedTuple):
 
 
 class AgentContext(StateOwner):
-    """Owns the state of an agent. The agent's actor passes on the events that the session needs."""
+    """Owns the state of an agent. The agent's actor (in whose name it acts) passes on the events that the session
+    needs."""
 
     def __init__(self, actor: Actor, state: AgentState) -> None:
         super().__init__(state)

@@ -44,7 +44,7 @@ class FileLocks:
         """The steps whose tasks are running now."""
         self._waiting: set[str] = set()
         self._claims: dict[str, frozenset[str]] = {}
-        """The files of each agent."""
+        """The files that each agent has reserved."""
         self._changing: dict[str, frozenset[str]] = {}
         """The files that each agent changes at this moment."""
         self._freed = asyncio.Event()
@@ -129,19 +129,19 @@ class FileLocks:
         for agent, files in self._claims.items():
             if clash(named_files, files):
                 return agent
-        others = [other for other in self._steps() if other.step_id in self._begun and other is not step]
-        for other in others:
+        other_steps = [other for other in self._steps() if other.step_id in self._begun and other is not step]
+        for other in other_steps:
             if other.step_id in self._running and clash(wanted_files, self._files(touched(other) | held(other))):
                 return other.name
-        if all(other.step_id in self._waiting for other in others) and self._is_first(step):
+        if all(other.step_id in self._waiting for other in other_steps) and self._is_first(step):
             return ""
-        return next((other.name for other in others if clash(named_files, self._files(held(other)))), "")
+        return next((other.name for other in other_steps if clash(named_files, self._files(held(other)))), "")
 
     def _owner(self, agent: str, path: str) -> str:
         wanted_paths = frozenset((path,))
-        for other, files in self._claims.items():
-            if other != agent and clash(wanted_paths, files):
-                return other
+        for other_agent, files in self._claims.items():
+            if other_agent != agent and clash(wanted_paths, files):
+                return other_agent
         for step in self._steps():
             job = self._begun.get(step.step_id)
             if job and clash(wanted_paths, self._files(touched(step, named=True) | held(step))):

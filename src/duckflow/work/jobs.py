@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class RunningJob:
-    """A job's asyncio task and the actor it acts as; `ending` is the status that the job gets when it is cancelled."""
+    """A job's asyncio task, and the actor in whose name it acts. `ending` is the status that the job gets when it is
+    cancelled."""
 
     actor: Actor
     task: asyncio.Task[None] | None = None
@@ -230,8 +231,8 @@ class JobRunner:
         if job.status != "failed" and plan.status != "completed":
             return
         why = render(state.language, "lesson_offer", plan=plan.name)
-        remembering = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
-        decision = Decision.made_up(why, [remembering], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION)
+        remember_action = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
+        decision = Decision.made_up(why, [remember_action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION)
         await self._dispatcher.run(ParsedReply(decision), actor)
 
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:

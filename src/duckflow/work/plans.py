@@ -76,10 +76,10 @@ class PlanApproval:
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))
         step = plan.next_step()
-        first = f"{step.name} ({step.step_id})" if step else "-"
+        first_step = f"{step.name} ({step.step_id})" if step else "-"
         # A model that calls tools makes the calls of a step when its time comes, so it needs no list before.
         key = "plan_approved_native" if profile.native_tools else "plan_approved"
-        return note(self._session.state.language, key, plan=plan.name, step=first)
+        return note(self._session.state.language, key, plan=plan.name, step=first_step)
 
     async def pass_on(self, words: str, background: bool) -> str:
         """Checks the model's claim that the user has agreed. `words` must be the user's whole newest message, said
@@ -188,8 +188,8 @@ class PlanAnswer(Policy):
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
-    """Returns a note for the model: how a message reaches a job, and what the user sees at the job's open Gate, which
-    the message may be about."""
+    """Returns a note for the model: how a message reaches a job, and what the user sees at the open question (Gate) of
+    a job, which the message may be about."""
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if gate := question.gate:

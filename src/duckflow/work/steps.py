@@ -218,8 +218,8 @@ class StepWork:
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Carries out an agent's reply: its calls become tasks of the step, after the tasks that are done."""
-        decision, step, talk = reading.decision, self._tasks.step(), talk_operations()
-        talks = any(action.operation in talk for action in decision.actions) or reading.asks_in_passing(
+        decision, step, talk_names = reading.decision, self._tasks.step(), talk_operations()
+        talks = any(action.operation in talk_names for action in decision.actions) or reading.asks_in_passing(
             self._state.language
         )
         if step is None or decision.objection() or talks or not decision.actions:
@@ -231,8 +231,8 @@ class StepWork:
         dispatched = await self._tasks.run(actor, decision.rationale)
         if not dispatched.stop and (unread_actions := decision.actions[len(readable_actions) :]):
             # A call that cannot be read is no task. It is answered with the reason, and what follows is not run.
-            first = decision.model_copy(update={"actions": unread_actions[:1]})
-            dispatched.add(await self._runner.dispatch(reading._replace(decision=first), actor))
+            first_decision = decision.model_copy(update={"actions": unread_actions[:1]})
+            dispatched.add(await self._runner.dispatch(reading._replace(decision=first_decision), actor))
         self._answer_left_out(decision.actions, step, dispatched, actor)
         return dispatched
 

@@ -58,7 +58,7 @@ class TaskRunner:
         return operation is None or operation.changes
 
     def actor_of(self, step: Step) -> Actor:
-        """Returns the actor of the job, acting for this step."""
+        """Returns the actor in whose name the job's actions are done, acting for this step."""
         return replace(self._actor, step_id=step.step_id)
 
     async def dispatch(self, reading: ParsedReply, actor: Actor) -> Dispatched:
@@ -122,8 +122,8 @@ class TaskRunner:
         )
 
     async def read_files(self, plan: Plan, step: Step) -> None:
-        """Reads the step's own files that are quoted whole, if the step writes texts: a file that counts as read is not
-        overwritten when somebody changes it meanwhile. Other quoted files were read by the conversation."""
+        """If the step writes texts, reads those of its own files that are quoted whole. A file that counts as read is
+        not overwritten when somebody changes it meanwhile. Other quoted files were read by the conversation."""
         if await self._drafter.writes_texts():
             whole_paths = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
             await self._read((path for path in files_of(plan, step) if path in whole_paths), step, self.actor_of(step))
@@ -169,7 +169,7 @@ def _action(task: Task, step: Step) -> Action:
 
 
 class JobStopped(Exception):
-    """The user has stopped a job at its Duck Call."""
+    """The user has stopped a job when the Pacemaker asked how to go on (a Duck Call)."""
 
 
 class StepTasks:
@@ -298,12 +298,13 @@ class StepTasks:
             self._pacemaker.notice(Signal.DONE)
 
     async def _beat(self) -> None:
-        """Asks the Pacemaker before a task. It may show a line or ask the user, whose answer may end the job."""
+        """Lets the Pacemaker judge the work before a task. The Pacemaker may show a line or ask the user, whose answer
+        may end the job."""
         view = LoopView(self._loops, TaskProfile.MULTI_STEP_TASK, plan_running=True)
         self._loops += 1
         verdict, emit = self._pacemaker.beat(view), self._actor.emit
-        if isinstance(verdict, Replan) and (intervened := intervention(verdict)):
-            emit(intervened)
+        if isinstance(verdict, Replan) and (intervened_event := intervention(verdict)):
+            emit(intervened_event)
         if not isinstance(verdict, DuckCall):
             return
         answer = await self._actor.ask(verdict.question())

@@ -102,7 +102,7 @@ class WireRequest(NamedTuple):
 
 Told = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that translates a wire's event into a chunk as the chat wire sends it, so that one reader suits all wires.
-Its reason is a Finish."""
+The chunk names the reason why a reply ended by a Finish."""
 
 
 class Wire:
@@ -182,7 +182,7 @@ class ThoughtKeeper:
 
 
 def thoughts_for(owner: str, thoughts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the stored thoughts that are sent back before this call, or before the text."""
+    """Returns the stored thoughts that are sent back before this call, or, if `owner` is empty, before the text."""
     own_thoughts = [thought for thought in thoughts if thought.get(FOR) == owner]
     return [{name: value for name, value in thought.items() if name != FOR} for thought in own_thoughts]
 
@@ -222,5 +222,5 @@ def _without(part: str, wire: Wire, asked: WireRequest, answer: str) -> Abilitie
 
 
 def _changes(lower: Abilities, wire: Wire, asked: WireRequest) -> bool:
-    """Says whether the request with these abilities would differ from the one that was sent."""
+    """Says whether the request would change if it were written with these abilities."""
     return wire.body(asked._replace(abilities=lower)) != wire.body(asked)

@@ -262,7 +262,7 @@ class InputLine:
         self.redraw()
 
     def comes_early(self) -> bool:
-        """Says whether a key comes before there is a handler."""
+        """Says whether a key is pressed before there is a handler that takes lines."""
         return self._handler is None
 
     def send_later(self) -> bool:

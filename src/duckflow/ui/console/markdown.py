@@ -1,5 +1,5 @@
-"""A reply in Markdown, printed while it is being written: each line once, as soon as it is complete. Square brackets
-alone are just brackets."""
+"""Prints a reply in Markdown while it is being written: each line once, as soon as it is complete. Square brackets that
+make no link are shown as they are."""
 
 import re
 from bisect import bisect_left

@@ -73,13 +73,13 @@ class Picker:
         matches = self.found()
         if not matches:
             return FormattedText([("", self._words("picker.none"))])
-        first = max(0, min(self._marked - SHOWN // 2, len(matches) - SHOWN))
+        first_index = max(0, min(self._marked - SHOWN // 2, len(matches) - SHOWN))
         columns = shutil.get_terminal_size().columns
-        shown_rows = matches[first : first + SHOWN]
+        shown_rows = matches[first_index : first_index + SHOWN]
         fragments: list[tuple[str, str]] = []
         lines = iter(session_lines(shown_rows, columns - 3, with_id=False))
         folder = ""
-        for index, row in enumerate(shown_rows, first):
+        for index, row in enumerate(shown_rows, first_index):
             if row.folder != folder:
                 folder = row.folder
                 fragments.append(("class:folder", f"  {next(lines)}\n"))

@@ -50,12 +50,12 @@ class Panel:
         """Adds wrapped text, with `first` before the first line and `rest` before every further line."""
         first = first or Text()
         rest = rest or Text(" " * cells(first.plain))
-        inside = self._columns - (4 if self._styled else len(INDENT))
-        wrapped = rows(text, inside - cells(first.plain), cells(rest.plain) - cells(first.plain))
-        for number, row in enumerate(wrapped):
+        inner_columns = self._columns - (4 if self._styled else len(INDENT))
+        wrapped_rows = rows(text, inner_columns - cells(first.plain), cells(rest.plain) - cells(first.plain))
+        for number, row in enumerate(wrapped_rows):
             line = Text.assemble(rest if number else first, row)
             if self._styled:
-                space = " " * max(0, inside - cells(line.plain))
+                space = " " * max(0, inner_columns - cells(line.plain))
                 line = Text.assemble(("│ ", self._style), line, space, (" │", self._style))
             else:
                 line = Text.assemble(INDENT, line)
@@ -114,7 +114,8 @@ def duck_rows(text: str, printer: Printer, words: Words) -> list[Text]:
 
 
 class _GateRows:
-    """The rows of a Gate: its commands, the computed facts, the model's words, and the diff."""
+    """The rows of a Gate (a question before a risky action): its commands, the computed facts, the model's words, and
+    the diff."""
 
     def __init__(self, panel: Panel, words: Words) -> None:
         self._panel = panel

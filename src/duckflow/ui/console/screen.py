@@ -55,11 +55,13 @@ class OutputLines:
             self._begun = ""
             self._first = 0
             self._left_out += left_out
-        *lines, unfinished = (self._begun + text).split("\n")
-        self._begun = unfinished if len(unfinished) <= LONGEST_LINE else _seen(unfinished)
-        whole = [_seen(line) for line in lines]
-        self.latest = next((line for line in (_seen(unfinished), *reversed(whole)) if line.strip()), self.latest)
-        shown_lines, later_lines = whole[: self._first], whole[self._first :]
+        *lines, unfinished_line = (self._begun + text).split("\n")
+        self._begun = unfinished_line if len(unfinished_line) <= LONGEST_LINE else _seen(unfinished_line)
+        whole_lines = [_seen(line) for line in lines]
+        self.latest = next(
+            (line for line in (_seen(unfinished_line), *reversed(whole_lines)) if line.strip()), self.latest
+        )
+        shown_lines, later_lines = whole_lines[: self._first], whole_lines[self._first :]
         self._first -= len(shown_lines)
         self.shown.update(shown_lines)
         for line in later_lines:
@@ -163,8 +165,8 @@ class Screen:
                 self._print_markdown(notice_line(item, self._words))
             case NoticeItem():
                 if item.about in TOLD and (line := notice_line(item, self._words)):
-                    loud = item.what is not None and item.what.key in LOUD
-                    (self.alarm if loud else self.note)(line)
+                    is_loud = item.what is not None and item.what.key in LOUD
+                    (self.alarm if is_loud else self.note)(line)
             case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(plan, self._words), self._printer)
             case ReportItem():
@@ -197,8 +199,8 @@ class Screen:
         lines += [self.wait.line(columns)] if self.wait.going_on else []
         for name, output in self._outputs.values():
             if output.latest:
-                whose = f"⚙ {name} │ " if name else "  │ "
-                lines.append(self._printer.glyphs.fit(fitted(plain(whose + output.latest), columns - 1)))
+                prefix = f"⚙ {name} │ " if name else "  │ "
+                lines.append(self._printer.glyphs.fit(fitted(plain(prefix + output.latest), columns - 1)))
         return lines
 
     def say(self, text: str) -> None:
@@ -274,18 +276,18 @@ class Screen:
         if left_out and result.for_user.cause:
             # The screen shows only the beginning and the end; the cause of the failure stood between them.
             self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown_lines])
-        whose = f"⚙ {item.job_name}: " if item.job else ""
-        (self.note if result.ok else self.warn)(whose + self._words.phrase(result.for_user))
+        prefix = f"⚙ {item.job_name}: " if item.job else ""
+        (self.note if result.ok else self.warn)(prefix + self._words.phrase(result.for_user))
 
     def _call_duck(self, text: str) -> None:
-        """Shows a Duck Call of the model like one of the Pacemaker. Text that was printed while the call was written
-        stays."""
-        streamed, self._streamed = self._streamed, ""
-        printed = streamed if "\n" in streamed or not text.startswith(streamed) else ""
-        if not printed:
+        """Shows a Duck Call (a call for the user's help) of the model itself in the same way as one of the Pacemaker.
+        Text that was printed while the call was written stays."""
+        streamed_text, self._streamed = self._streamed, ""
+        printed_text = streamed_text if "\n" in streamed_text or not text.startswith(streamed_text) else ""
+        if not printed_text:
             self._reply.drop()
         self._reply.end()
-        for row in duck_rows(text.removeprefix(printed).strip(), self._printer, self._words):
+        for row in duck_rows(text.removeprefix(printed_text).strip(), self._printer, self._words):
             self._printer.line(row)
 
     def _show_output(self, item: OutputItem) -> None:
