@@ -4,6 +4,7 @@ that were only read for the plan. What other steps own stays out of its request.
 import posixpath
 import re
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Literal
 
 from duckflow.state.plan import Plan, Step
@@ -51,7 +52,7 @@ class StepFiles:
         """`paths` are the files that may be quoted."""
         self._step = step
         self._text = _work_of(step)
-        steps_before = plan.steps[: plan.steps.index(step)]
+        steps_before = takewhile(lambda other: other.step_id != step.step_id, plan.steps)
         needed_ids = _needed_by(plan, step) or {other.step_id for other in steps_before}
         self._needed = [other for other in plan.steps if other.step_id in needed_ids]
         self._others = [other for other in plan.steps if other.step_id not in needed_ids | {step.step_id}]
