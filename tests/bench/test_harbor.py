@@ -1,7 +1,9 @@
 """The adapter for Harbor, run by Harbor itself: a trial in a stand-in for its environments, with a scripted model."""
 
+import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.i18n.words import catalogue
 from tests.journeys.story import act, decide, respond
 
 HERE = Path(__file__).parents[2]
@@ -37,6 +40,17 @@ def newer_python() -> str:
 def _works(python: str) -> bool:
     check = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 12))"
     return subprocess.run([python, "-c", check], capture_output=True, check=False).returncode == 0
+
+
+def test_harbor_recognises_the_errors_by_the_messages() -> None:
+    """Each pattern must fit a message in English. They are read from the source, since Harbor is not installed."""
+    source = ast.parse((HERE / "src/duckflow/bench/harbor.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call)]
+    made = [call.args[0] for call in calls if isinstance(call.func, ast.Name) and call.func.id == "ErrorPattern"]
+    patterns = "|".join(str(pattern.value) for pattern in made if isinstance(pattern, ast.Constant)).split("|")
+    messages = [re.sub(r"\{\w+\}", "503", text) for text in catalogue("en").values()]
+    assert len(patterns) > 10
+    assert [pattern for pattern in patterns if not any(re.search(pattern, text) for text in messages)] == []
 
 
 @pytest.fixture(scope="session")
