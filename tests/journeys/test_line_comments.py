@@ -67,7 +67,7 @@ async def test_a_hunk_is_taken_back_and_put_in_again_and_goes_with_its_turn(tmp_
     assert path.read_text() == AFTER and story.session.state.taken_back == []
     await story.chat.review.take_back(1, "a.txt", second.hunk_id)
     await story.tell("go on")
-    assert "took this change in a.txt back" in story.prompt() and "+added" in story.prompt()
+    assert "undid this change in a.txt" in story.prompt() and "+added" in story.prompt()
     await story.chat.undo.restore(True, scope=UndoScope(turn=1))
     assert path.read_text() == BEFORE
 
