@@ -21,7 +21,7 @@ def test_every_value_is_listed_with_its_origin(bare: Shell) -> None:
     listed = bare.run("config", DUCKFLOW_MODE="plan").stdout
     assert f"llm.tries = 3  # {bare.config}" in listed
     assert "ui.emoji = false  # " in listed and ".duckflow/config.toml" in listed
-    assert 'safety.mode = "plan"  # environment DUCKFLOW_MODE' in listed
+    assert 'safety.mode = "plan"  # environment variable DUCKFLOW_MODE' in listed
     assert 'language = ""  # default' in listed
     assert "hunter2" not in listed
     changed = bare.run("config", "list", "--changed", "--json").stdout

@@ -81,7 +81,7 @@ def test_a_model_that_does_not_answer_comes_with_its_fix(
 @pytest.mark.parametrize(
     ("arguments", "environment", "hint"),
     [
-        (("-m", "duck"), {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "Nothing listens"),
+        (("-m", "duck"), {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"}, "No server answers"),
         (("-m", "openai:x"), {}, "OPENAI_API_KEY"),
         (("-m", "nowhere:x"), {}, "nowhere"),
         (("-m", "openai:x"), {"OPENAI_API_KEY": "sk with spaces"}, "Copy it again"),

@@ -36,7 +36,7 @@ def test_a_picture_is_sent_shown_as_a_line_and_answered(tmp_path: Path, server: 
 
 def test_a_picture_is_not_sent_to_a_model_that_is_known_not_to_see(tmp_path: Path, server: Server) -> None:
     code, out, err = ask(impatient_shell(tmp_path), server, "gpt-3.5-turbo", "--lang", "ja")
-    assert (code, out) == (2, "") and "gpt-3.5-turbo は画像を見ることができません" in err and server.bodies == []
+    assert (code, out) == (2, "") and "gpt-3.5-turbo は画像に対応していません" in err and server.bodies == []
 
 
 def test_a_model_that_refuses_pictures_is_reported(tmp_path: Path, server: Server) -> None:

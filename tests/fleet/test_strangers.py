@@ -210,7 +210,7 @@ def test_variables_are_passed_after_a_yes_and_keys_of_models_never(shell: FleetS
     shell.environment |= {"SHOP_TOKEN": KEY, "OPENAI_API_KEY": "sk-of-the-user-4711", "SAME": "sk-of-the-user-4711"}
     shell.add("tax", write("tax.py", "TAX = 2\n"), secrets=["SHOP_TOKEN"], setup="npm ci")
     told = shell.run("fleet", "run", "tasks.toml")
-    assert told.returncode == 2 and "SHOP_TOKEN: for the commands" in told.stderr and "“npm ci”" in told.stderr
+    assert told.returncode == 2 and "SHOP_TOKEN: given to the commands" in told.stderr and "“npm ci”" in told.stderr
     assert shell.told("list") == []
     (shell.work / "tasks.toml").write_text('repository = "shop"\n')
     shell.add("key", write("tax.py", "TAX = 2\n"), secrets=["OPENAI_API_KEY"])

@@ -132,7 +132,7 @@ async def test_one_that_cannot_be_made_smaller_is_refused_with_its_true_size(
     assert shown(story) == [] and "too large for a model" in told and size in told
 
 
-@pytest.mark.parametrize(("language", "told"), [("en", "cannot see pictures"), ("ja", "画像を見ることができません")])
+@pytest.mark.parametrize(("language", "told"), [("en", "cannot see pictures"), ("ja", "画像に対応していません")])
 async def test_a_model_that_cannot_see_is_not_asked_and_another_one_sees_it_later(
     tmp_path: Path, language: str, told: str
 ) -> None:

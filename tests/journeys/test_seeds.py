@@ -145,7 +145,8 @@ async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_re
     told = {"en": "Last change of the state", "ja": "直近の状態の変化"}[language]
     assert f"{told}: step: PLANNING → AWAITING_APPROVAL" in story.prompt(3)
     shown = await Desk(story, language).give("/status")
-    assert refs in shown and {"en": "Latest change of state: ", "ja": "直近の状態の変化: "}[language] in shown
+    assert refs in shown
+    assert {"en": "Latest change of goal, plan or step: ", "ja": "ステップの直近の変化: "}[language] in shown
     assert "The snake is blue." in await Desk(story, language).give("/recall conversation:1")
 
 

@@ -69,7 +69,7 @@ async def test_a_job_is_told_with_its_gates_answers_and_causes(tmp_path: Path, f
         "目的: 動くか確かめる",
         "理由: Core loop",
         "原因: exit 3 で終わる",
-        "次の一手: 直す",
+        "次にすること: 直す",
     ):
         assert told in text, told
     assert "→ yes" not in text

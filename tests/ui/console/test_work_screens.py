@@ -11,7 +11,8 @@ from tests.ui.console.terminal import Terminal, start
 LONG = "game.py に盤面と蛇の動きを書き、壁と自分の体にぶつかったら終わりにする。速さは設定で変えられるようにする。"
 WORDS = {
     "en": ("carry out this plan?", "コア実装 asks:", "done when: ", "your answer: game.py", "next: ", "done. 1 task"),
-    "ja": ("この計画で進めますか", "コア実装」からの質問", "完了条件: ", "待ち: game.py", "次の一手: ", "完了。1 "),
+    "ja": ("この計画で進めますか", "コア実装」からの質問", "完了条件: ", "待ち: game.py", "次にすること: ",
+           "完了。タスク 1 "),
 }  # fmt: skip
 
 
