@@ -167,7 +167,7 @@ async def test_a_check_that_is_a_program_in_a_line_shows_its_step(tmp_path: Path
 
 def test_a_module_that_a_plan_names_is_no_file_of_it() -> None:
     plan = Plan(name="p", goal="speed up pond.ducks", steps=[Step(name="Edit src/pond/ducks.py and setup.cfg")])
-    assert [rule.pattern for rule in plan_rules(plan)] == ["src/pond/ducks.py, **/setup.cfg"]
+    assert [rule.pattern for rule in plan_rules(plan)] == ["src/pond/ducks.py, setup.cfg"]
 
 
 @pytest.mark.one_in(2)

@@ -316,7 +316,7 @@ def plan_question(plan: Plan | None, mode: Mode) -> Phrase:
     """Returns the question whether a draft is to be carried out. In the mode that asks about every edit, it also names
     the answer that allows the edits of the plan's files."""
     rules = plan_rules(plan) if plan and mode is Mode.ASK else []
-    files = ", ".join(rule.pattern.replace("**/", "") for rule in rules)
+    files = ", ".join(rule.pattern for rule in rules)
     return say("plan.ask_edits", files=files) if files else say("plan.ask")
 
 

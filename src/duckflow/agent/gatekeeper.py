@@ -164,14 +164,17 @@ class Gatekeeper:
             operation, impacts = call.action.operation, call.preview.impacts
             description, tools = call.tool.said, deed.command.tools if deed.command else ()
             allowed = self.permissions.allows(operation, impacts, command, by_name, description, tools, self._plan_id())
-            is_allowed = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
+            # Undo does not follow what a command does in the background, and no rule was given for that.
+            goes_on = call.tool.goes_on(call.args)
+            allowed = (allowed and not goes_on) or self._approved_check(command, deed)
+            is_allowed = call.tool.allowed or call.allowed or allowed
             changed = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (changed, call.asks, draft)))
             for why in reasons:
                 is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
                 by_person |= bool(doubtful or reasons or assessment.always_ask)
-                rule = rule_for(operation, impacts, command, by_name, tools)
+                rule = None if goes_on else rule_for(operation, impacts, command, by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if call.tool.outside:

@@ -63,7 +63,8 @@ class Permission(FrozenData):
             return self.pattern == ANY
         patterns = self.pattern.split(LISTED) if self.plan else [self.pattern]
         if by_name:
-            return all(escaped(path) in patterns for path in paths)
+            # The question about a plan does not say which of its files make code run later.
+            return not self.plan and all(escaped(path) in patterns for path in paths)
         return all(any(map(Wildcard.matches, map(Wildcard, patterns), repeat(path))) for path in paths)
 
     def covers_tool(self, operation: str, tool: ProjectTool) -> bool:
@@ -108,12 +109,11 @@ class Permission(FrozenData):
 
 
 def plan_rules(plan: Plan) -> list[Permission]:
-    """Returns the rule for edits of the files that a plan names. A name without a folder may be in any folder."""
+    """Returns the rule for edits of the files that a plan names, each at the path that the plan says."""
     from duckflow.tools.plan.step_files import FILE_NAME
 
     names = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
-    patterns = [escaped(name) if "/" in name else f"**/{escaped(name)}" for name in names if not name.startswith("/")]
-    globs = [pattern for pattern in patterns if ".." not in pattern]
+    globs = [escaped(name) for name in names if not name.startswith("/") and ".." not in name]
     return [Permission(operation=EDITS, pattern=LISTED.join(globs), plan=plan.plan_id)] if globs else []
 
 

@@ -165,6 +165,7 @@ class ExtensionCommands:
         model, mode = context.conversation.state.model, choices.mode
         if command.mode and not self._change_mode(command, context):
             notes.append(words("custom.mode", name=command.name, mode=command.mode))
+        mode_meanwhile = choices.mode
         try:
             if command.model and not command.own and not model:
                 notes.append(words("custom.model", name=command.name, model=command.model))
@@ -173,7 +174,7 @@ class ExtensionCommands:
             await context.conversation.say(put_outputs(text, outputs), wish=typed)
         finally:
             self._extensions.allowed.withdraw()
-            if choices.mode != mode:
+            if choices.mode == mode_meanwhile != mode:
                 choices.change_mode(mode)
             if command.model and model and context.conversation.state.model != model:
                 await choices.change_model(model)

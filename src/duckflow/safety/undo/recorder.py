@@ -122,7 +122,9 @@ class Recorder:
             if survey.crowded:
                 work.leave_out("too_many", {".": self.settings.files})
                 self.ledger.save(work)
-            return self._opened(work, "command", writes, marks_in(self._work, survey.repositories))
+            marks = marks_in(self._work, survey.repositories)
+            others_run = any(window.kind in ("command", "watch") for window in self.ledger.windows().values())
+            return self._opened(work, "command", [path for path in writes if path != GIT or not others_run], marks)
 
     def open_watch(self, session: str) -> int:
         """Opens a window, which records a command of the user's own. Its changes belong to no turn or job."""
@@ -175,6 +177,10 @@ class Recorder:
 
     def _close(self, window_id: int, window: Window, sure: bool) -> None:
         work = self.ledger.work(window.session, window.author)
+        [(newest_id,)] = self.database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'windows'")
+        if window.kind == "command" and newest_id != window_id:
+            # What began meanwhile, in this session or in another one, may have committed too.
+            window = _without_git(window)
         owns = _owns(window if sure else None)
         if window.kind == "change":
             entries_now = self._look_at(work, window.paths)
@@ -209,7 +215,7 @@ class Recorder:
         its own. Changes that are found while the command runs count as its work."""
         for window in self.ledger.windows().values():
             if window.kind == "command":
-                return self.ledger.work(window.session, window.author), _owns(window)
+                return self.ledger.work(window.session, window.author), _owns(_without_git(window))
         return None, _owns(None)
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
@@ -372,6 +378,10 @@ def _owns(window: Window | None) -> Owns:
         return lambda path: False
     git = GIT in window.paths
     return lambda path: window.kind == "change" or _near(path, window.paths) or (git and git_folder(path) != "")
+
+
+def _without_git(window: Window) -> Window:
+    return window._replace(paths=[path for path in window.paths if path != GIT])
 
 
 def _near(path: str, others: Iterable[str]) -> bool:
