@@ -26,6 +26,13 @@ RUN_LATER = [
 ELSEWHERE = ["src/pond.py", "a/b/pond.py", "node_modules/pond.py", ".venv/pond.py", "build/pond.py", "way/pond.py"]
 
 
+class OnlyTools(Story):
+    """Lets a custom command use its tools, and says no to every Gate."""
+
+    def answer(self, question: Question) -> Answer:
+        return Answer(choice="no" if question.kind == "gate" else "yes")
+
+
 async def planned(top: Path, named: str, written: str, said: str = "yes, without asking for the edits") -> Story:
     """Lets the model write a file after a yes to a plan that names a file. Every other question is answered with no."""
     plan = act(
@@ -40,6 +47,17 @@ async def planned(top: Path, named: str, written: str, said: str = "yes, without
     await story.tell(said)
     await story.close()
     return story
+
+
+@pytest.mark.parametrize("path", RUN_LATER)
+async def test_the_yes_to_tools_of_a_command_allows_no_name_that_runs_later(tmp_path: Path, path: str) -> None:
+    (place := tmp_path / "user/.claude/commands").mkdir(parents=True)
+    (place / "fix.md").write_text(f"---\nallowed-tools: Write({path}), Edit(docs/**)\n---\nFix it\n")
+    writes = [act("file_ops.write_file", path=name, content="y = 2\n") for name in ("docs/a.md", path)]
+    story = OnlyTools(tmp_path, [*(decide(write, next_step="continue") for write in writes), END, END], mode="ask")
+    await story.chat.run_command("/fix")
+    assert (story.folder / "docs/a.md").exists() and not (story.folder / path).exists() and len(story.gates()) == 1
+    await story.close()
 
 
 @pytest.mark.parametrize("path", RUN_LATER)
@@ -90,6 +108,35 @@ async def test_a_rule_for_a_command_does_not_cover_it_in_the_background(
     results = [event.result for event in story.all(ActionFinished) if event.result.operation == "shell.run"]
     assert len(story.all(PermissionGiven)) == 1 and [result.ok for result in results] == [True, False]
     assert [choice.key for choice in story.questions[-1].choices if choice.key in ("session", "always")] == []
+    await story.close()
+
+
+EXCEPT_B = [
+    "yes for the session except b.txt", "yes, always, except b.txt", "yes, don't ask again, except for b.txt",
+    "yes from now on, but not b.txt", "yes for this session, but keep b.txt", "yes, only a.txt, for the session",
+    "yes, always, but leave b.txt alone", "go ahead for the session, skip b.txt", "yes without asking, except b.txt",
+    "yes for the rest of the session, just a.txt", "yes, never ask again but do not touch b.txt",
+    "yes to everything for the session, other than b.txt", "はい、今後もb.txt以外",
+]  # fmt: skip
+EXCEPT_ANOTHER = [
+    "yes for the session except c.txt", "yes, always, but not c.txt", "yes from now on, leave c.txt alone",
+    "yes for the session, not for the others", "yes for the session, not the rest",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", [*EXCEPT_B, *EXCEPT_ANOTHER])
+async def test_a_yes_with_an_exception_neither_covers_it_nor_sets_up_a_rule(tmp_path: Path, said: str) -> None:
+    class Saying(Story):
+        def answer(self, question: Question) -> Answer:
+            return Answer(choice="", text=said) if len(self.questions) == 1 else Answer(choice="no")
+
+    writes = [act("file_ops.write_file", path=f"{name}.txt", content="x\n") for name in "ab"]
+    third = decide(act("file_ops.write_file", path="c.txt", content="x\n"), next_step="continue")
+    story = Saying(tmp_path, [decide(*writes, next_step="continue"), third, END, END], mode="ask")
+    await story.tell("go on")
+    await story.tell("go on")
+    assert story.all(PermissionGiven) == [] and not (story.folder / "c.txt").exists()
+    assert said in EXCEPT_ANOTHER or not (story.folder / "b.txt").exists()
     await story.close()
 
 

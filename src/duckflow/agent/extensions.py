@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
-from duckflow.agent.permissions import Permission, Permissions, listed_rules
+from duckflow.agent.permissions import EDITS, Permission, Permissions, listed_rules
 from duckflow.agent.session import Session
 from duckflow.agent.trust import Admission
 from duckflow.agent.undo import UndoKeeper
@@ -23,6 +23,7 @@ from duckflow.events.types import ActionFinished, ActionStarted, Event, MessageA
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, SKILL_PLACES, ExtensionPlaces
 from duckflow.forms.form import ParsedReply
 from duckflow.programs.find import find_program, user_environment
+from duckflow.safety.risk import runs_later
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, ActionResult, Decision, TaskProfile
 from duckflow.state.data import said, say, shorten
 from duckflow.state.message import Message
@@ -181,7 +182,7 @@ class FoundExtensions(NamedTuple):
 class AllowedTools:
     """Lets a command or a skill do what its `allowed-tools` field lists, if the user agrees. The user is asked once in
     a session, even about a command that they wrote; a yes is valid until the turn ends. Actions that always need a
-    question still ask."""
+    question still ask, and so do files that make code run later, as this question would not say so."""
 
     def __init__(self, session: Session, permissions: Permissions, ask: Ask, mode: Callable[[], Mode]) -> None:
         self._permissions = permissions
@@ -192,7 +193,8 @@ class AllowedTools:
         session.subscribe(lambda _: self.withdraw(), TurnEnded)
 
     async def grant(self, name: str, allowed: str) -> None:
-        rules = tuple(rule for rule in listed_rules(allowed) if rule not in self._permissions.always)
+        listed = (rule for rule in listed_rules(allowed) if rule not in self._permissions.always)
+        rules = tuple(rule for rule in listed if rule.operation != EDITS or not runs_later(rule.pattern, is_new=True))
         if not rules or self._mode() in (Mode.PLAN, Mode.FULL_AUTO, Mode.CONTAINED):
             return
         if rules not in self._answers:

@@ -196,7 +196,8 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer is None and agrees_to(text, _deeds(question), language):
         return Answer(choice="yes")
     if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
-        return _with_scope(Answer(choice="yes", text=text.strip() if files else "", paths=files), whole.agreed or whole)
+        # A yes that says which files it is for, or which should stay, sets up no rule: the rule could be about others.
+        return Answer(choice="yes", text=text.strip() if files else "", paths=files)
     if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, language):
         return _wish(text, whole)
     if answer and answer.choice == "yes" and _needs_word(question) and whole.verdict != "yes":
