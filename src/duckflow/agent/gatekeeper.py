@@ -111,6 +111,10 @@ def _talk(answer: Answer, said: str, language: str) -> str:
     return "\n".join([*lines, *([in_words("gate_said", said=said)] if said else [])])
 
 
+def _id_under_way(plan: Plan | None) -> str:
+    return plan.plan_id if plan and plan.under_way and not plan.ended else ""
+
+
 class Gatekeeper:
     """Asks the user one question about all actions of a list that need one. An action that a rule of the user allows is
     asked about only if its risk demands a question in every mode."""
@@ -149,7 +153,7 @@ class Gatekeeper:
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
         by_person = False
-        mode = await self._mode_here()
+        mode, plan_id = await self._mode_here(), _id_under_way(self._session.state.plan)
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
         for call in deeds:
@@ -163,18 +167,17 @@ class Gatekeeper:
             command, by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
             operation, impacts = call.action.operation, call.preview.impacts
             description, tools = call.tool.said, deed.command.tools if deed.command else ()
-            allowed = self.permissions.allows(operation, impacts, command, by_name, description, tools, self._plan_id())
-            # Undo does not follow what a command does in the background, and no rule was given for that.
-            goes_on = call.tool.goes_on(call.args)
-            allowed = (allowed and not goes_on) or self._approved_check(command, deed)
-            is_allowed = call.tool.allowed or call.allowed or allowed
+            # No rule covers the background, where undo does not follow a command.
+            ruled = "" if call.tool.goes_on(call.args) else command
+            allowed = self.permissions.allows(operation, impacts, ruled, by_name, description, tools, plan_id)
+            is_allowed = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
             changed = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (changed, call.asks, draft)))
             for why in reasons:
                 is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
                 by_person |= bool(doubtful or reasons or assessment.always_ask)
-                rule = None if goes_on else rule_for(operation, impacts, command, by_name, tools)
+                rule = rule_for(operation, impacts, ruled, by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if call.tool.outside:
@@ -327,16 +330,13 @@ class Gatekeeper:
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
 
-    def _plan_id(self) -> str:
-        plan = self._session.state.plan
-        return plan.plan_id if plan and plan.under_way and not plan.ended else ""
-
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
         """Returns the rules to set up after a yes that holds for more than one action. If the user named a subject,
         only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
         question offers if the user meant all of the plan; they end with the plan."""
         state = self._session.state
-        part = about_plan(about, state.language) if self._plan_id() else ""
+        plan_id = _id_under_way(state.plan)
+        part = about_plan(about, state.language) if plan_id else ""
         if not part or state.plan is None:
             offered_rules = (
                 (risky_action.rule, risky_action.preview.impacts)
@@ -347,7 +347,7 @@ class Gatekeeper:
             return list(dict.fromkeys(filter(None, named_rules)))
         rules = plan_rules(state.plan)
         offers = [rule for rule in rules_offered(risky) if part == "all" and (rule.operation != EDITS or not rules)]
-        return [*rules, *(rule.model_copy(update={"plan": self._plan_id()}) for rule in offers)]
+        return [*rules, *(rule.model_copy(update={"plan": plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
         """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the
