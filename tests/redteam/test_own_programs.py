@@ -3,12 +3,22 @@ has put into the work folder, where PATH leads when an environment of the projec
 
 import asyncio
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from duckflow.cli.fleet_workshop import call_hook, make_workshop
+from duckflow.fleet.engine import Happening
+from duckflow.fleet.merge import merge
+from duckflow.i18n.words import Words
+from duckflow.programs.find import find_program
 from duckflow.safety.git import Git
+from duckflow.state.question import Answer
+from tests.fleet.test_merge import Merging
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import END
 
@@ -115,3 +125,117 @@ async def test_a_server_of_the_users_own_that_gets_the_folder_as_data_runs(tmp_p
     script.chmod(0o755)
     await served(tmp_path, command=str(script), args=[str(tmp_path / "work")])
     assert (tmp_path / "ran").exists()
+
+
+COPY = '#!/bin/sh\ntouch {hit}\nexec {program} "$@"\n'
+
+
+def put(folder: Path, name: str, hit: Path, program: str = "/bin/true") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(COPY.format(hit=hit, program=program))
+    (folder / name).chmod(0o755)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["git", "gpg", "ssh-keygen", "clean-lfs", "true"])
+async def test_a_commit_starts_no_program_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
+) -> None:
+    work, home, outside = tmp_path / "work", tmp_path / "user", tmp_path / "programs"
+    for folder in (work, home, outside):
+        folder.mkdir()
+    settings = {
+        "gpg": "[commit]\n\tgpgSign = true\n",
+        "ssh-keygen": f"[commit]\n\tgpgSign = true\n[gpg]\n\tformat = ssh\n[user]\n\tsigningKey = {home}/key\n",
+        "clean-lfs": f'[core]\n\tattributesFile = {home}/attributes\n[filter "lfs"]\n\tclean = clean-lfs\n',
+    }
+    (home / "attributes").write_text("*.txt filter=lfs\n")
+    (home / ".gitconfig").write_text(f"[user]\n\tname = d\n\temail = d@p\n{settings.get(name, '')}")
+    put(outside, name, tmp_path / "right", find_program(name) or "cat")
+    put(work / place, name, tmp_path / "hit")
+    hook = work / ".git/hooks/pre-commit"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("PATH", os.pathsep.join((str(work / place), str(outside), os.environ["PATH"])))
+    await Git(work)("init", "-q")
+    hook.write_text("#!/bin/sh\nenv true\n")
+    hook.chmod(0o755)
+    (tmp_path / "right").unlink(missing_ok=True)
+    story = Story(tmp_path, [decide(act("file_ops.write_file", path="a.txt", content="one\n"), respond("Written."))])
+    await story.tell("write it")
+    (tmp_path / "hit").unlink(missing_ok=True)
+    story.answers = [Answer(choice="yes")] * 2
+    await story.chat.run_command("/commit")
+    await story.close()
+    assert not (tmp_path / "hit").exists() and (tmp_path / "right").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["git", "clean-lfs"])
+async def test_an_attempt_uses_no_program_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
+) -> None:
+    yard = Merging(tmp_path, monkeypatch)
+    report = yard.attempt("one", "one.txt", "1\n")
+    (tmp_path / "gitconfig").write_text(
+        f'[core]\n\tattributesFile = {tmp_path}/attributes\n[filter "lfs"]\n\tsmudge = clean-lfs\n\tclean = clean-lfs\n'
+    )
+    (tmp_path / "attributes").write_text("*.txt filter=lfs\n")
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "gitconfig"))
+    folder = yard.repository.folder / place
+    put(folder, name, tmp_path / "hit", "/usr/bin/git" if name == "git" else "cat")
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    await merge(report, make_workshop(yard.words, yard.paths))
+    assert not (tmp_path / "hit").exists()
+
+
+FIND = "import duckflow.programs.find as find, pathlib; print(find.find_program('rg', pathlib.Path.cwd()))"
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_process_of_an_attempt_finds_no_program_of_the_repository(tmp_path: Path, place: str) -> None:
+    put(tmp_path / "shop" / place, "rg", tmp_path / "hit")
+    (tmp_path / "tree").mkdir()
+    variables = {
+        "PATH": f"{tmp_path}/shop/{place}{os.pathsep}{os.environ['PATH']}",
+        "DUCKFLOW_FLEET_REPOSITORY": str(tmp_path / "shop"),
+    }
+    command = [sys.executable, "-c", FIND]
+    told = subprocess.check_output(command, cwd=tmp_path / "tree", env=os.environ | variables, text=True)
+    assert "shop" not in told
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_command_for_events_of_a_fleet_starts_no_program_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    put(tmp_path / "work" / place, "notify", tmp_path / "hit")
+    put(tmp_path / "programs", "notify", tmp_path / "right")
+    places = (str(tmp_path / "work" / place), str(tmp_path / "programs"), os.environ["PATH"])
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
+    monkeypatch.setenv("DUCKFLOW_FLEET_HOOK", "notify")
+    monkeypatch.chdir(tmp_path / "work")
+    call_hook(Words("en"), Happening("done", "f", "t"))
+    end = time.monotonic() + 20
+    while not (tmp_path / "right").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    assert (tmp_path / "right").exists() and not (tmp_path / "hit").exists()
+
+
+INSTALL = """\
+import asyncio, sys
+sys.executable = sys.argv[1]
+from duckflow.llm.local.runtime import install_runtime
+asyncio.run(install_runtime())
+"""
+
+
+@pytest.mark.parametrize("settings", ["uv.toml", "pyproject.toml", "pip.conf", ".python-version", "setup.cfg"])
+def test_an_installer_reads_no_settings_of_the_folder(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / settings).write_text("evil\n")
+    installer = tmp_path / "installer"
+    installer.write_text(f"#!/bin/sh\nls -a > {tmp_path}/seen\nexit 1\n")
+    installer.chmod(0o755)
+    command = [sys.executable, "-c", INSTALL, str(installer)]
+    assert subprocess.call(command, cwd=tmp_path / "work", stderr=subprocess.DEVNULL), "this installer fails"
+    assert settings not in (tmp_path / "seen").read_text().split()

@@ -11,6 +11,8 @@ from duckflow.safety.sandbox.settings import SandboxSettings
 from tests.redteam.test_outside_files import SANDBOXES, said
 
 OWN = ["deploy/.env", "deploy/id_rsa", "a/b/c/.netrc", "secrets/x", "deploy/.git/config", "data/.env.local"]
+IN_LIBRARIES = ["lib/.env", "packages/api/.env", "share/id_rsa", "lib/a/b/.netrc", "jars/.npmrc", "libexec/.pgpass"]
+MANY = 150
 LIKE_THOSE_OF_PACKAGES = ["conf/credentials.json", "conf/prod.pem", "x/token.json"]
 
 
@@ -44,3 +46,18 @@ def test_an_installation_shows_no_secret_deep_in_it(
     (top / "lib").mkdir()
     told = {line.removeprefix("pond ") for line in visible(top, top / "bin", kind, monkeypatch).splitlines()}
     assert told == {"deploy/plain.txt", *LIKE_THOSE_OF_PACKAGES}
+
+
+@pytest.mark.parametrize("kind", SANDBOXES)
+@pytest.mark.parametrize("name", ["bin", "."])
+@pytest.mark.parametrize("secret", IN_LIBRARIES)
+def test_no_secret_is_shown_among_libraries_or_behind_many_folders(
+    tmp_path: Path, name: str, secret: str, kind: Literal["landlock", "bubblewrap"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "me/app"
+    for number in range(MANY):
+        (top / f"lib/part{number}/x").mkdir(parents=True)
+    for path in (secret, f"lib/part{MANY - 1}/x/.env"):
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_text("pond secret\n")
+    assert "pond secret" not in visible(top, top / name, kind, monkeypatch)

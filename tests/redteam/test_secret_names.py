@@ -22,6 +22,7 @@ NAMES = [
     ".env.20240102", "copy_id_rsa", "old_id_rsa", "backup-id_ed25519", "key.pem (1)", "server.key.2023",
     "credentials (1).json", "Credentials Copy.json", ".netrc_old", "prod.env.2024-01-02", ".npmrc-backup",
     ".git-credentials.bak", "token.json", "password.txt", "deploy_key", ".secrets", "kubeconfig.yaml", "id_rsa.old",
+    ".hgrc", "hgrc", "hgrc.bak",
 ]  # fmt: skip
 PLAIN = [
     ".env.example", ".env-sample", ".env_template", "id_rsa.pub", "tokenizer.json", "tokens.json", "author.json",

@@ -294,11 +294,12 @@ class ChatLoop:
     async def _run(self, line: str, language: str = "") -> str:
         return await self._commands.table.run(self, self._questions.ask, line, language)
 
-    async def run_own(self, command: str) -> int:
-        """Runs a shell command that the user typed. It runs only in a folder that the user has admitted."""
+    async def run_own(self, command: str, is_typed: bool = False) -> int:
+        """Runs a shell command of the user's, in whose words only if it `is_typed`. It runs only in a folder that the
+        user has admitted."""
         if not await self._turns.admit():
             return 1
-        return await self._commands.run_own(command)
+        return await self._commands.run_own(command, is_typed)
 
     def health(self) -> tuple[Phrase, ...]:
         return tuple(self._pacing.health().report())
@@ -352,7 +353,7 @@ class ChatLoop:
             )
 
     async def _run_own(self, command: str) -> str:
-        await self.run_own(command)
+        await self.run_own(command, is_typed=True)
         return ""
 
     def _close_open_turn(self) -> None:

@@ -22,7 +22,7 @@ from duckflow.events.talking import CommandFinished, CommandStarted
 from duckflow.events.types import ActionFinished, ActionStarted, Event, MessageAdded, Noticed, OutputStreamed, TurnEnded
 from duckflow.extensions.places import AGENT_PLACES, COMMAND_PLACES, SKILL_PLACES, ExtensionPlaces
 from duckflow.forms.form import ParsedReply
-from duckflow.programs.find import find_program, user_environment
+from duckflow.programs.find import environment_as_typed, find_program, user_environment
 from duckflow.safety.risk import runs_later
 from duckflow.state.action import READ_SKILL, RUN_AGENT, RUN_COMMAND, Action, ActionResult, Decision, TaskProfile
 from duckflow.state.data import said, say, shorten
@@ -93,9 +93,10 @@ class UserCommands:
         if self._running:
             await asyncio.wait(list(self._running), timeout=seconds)
 
-    async def run_own(self, command: str) -> int:
-        """Runs a command in the user's own shell, to its end. Nobody is asked, since the user typed it. When it is
-        cancelled, everything it started is ended, and the command is reported as interrupted."""
+    async def run_own(self, command: str, is_typed: bool) -> int:
+        """Runs a command in the user's own shell, to its end. Nobody is asked, since the user typed it, or a slash
+        command that makes it. When it is cancelled, everything it started is ended, and the command is reported as
+        interrupted."""
         from duckflow.programs.launch import Launch
         from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
@@ -106,7 +107,7 @@ class UserCommands:
         shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
         async with self._undo.watch(command) as changed:
             try:
-                environment = user_environment() | WITHOUT_PAGER
+                environment = (user_environment() if is_typed else environment_as_typed(folder)) | WITHOUT_PAGER
                 code = await run(Launch((shell, "-c", command), folder, environment), output.take)
             except asyncio.CancelledError:
                 code = INTERRUPTED

@@ -24,6 +24,7 @@ from duckflow.fleet.task import AttemptOrder, AttemptReport, CheckResult, FleetT
 from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.llm.endpoints import catalogue
+from duckflow.programs.find import environment_outside
 from duckflow.programs.launch import Launch
 from duckflow.remote.protocol import SUFFIX
 from duckflow.safety.repository import find_repository, own_folders
@@ -65,7 +66,7 @@ def call_hook(words: Words, happening: "Happening") -> None:
     null_stream = subprocess.DEVNULL
     subprocess.Popen(
         ("/bin/sh", "-c", command),
-        env={**os.environ, **variables},
+        env={**environment_outside(Path.cwd()), **variables},
         stdin=null_stream,
         stdout=null_stream,
         stderr=null_stream,
@@ -216,7 +217,9 @@ async def _run(
         if order.task.container:
             container = _container(paths, order.task, folder, marks_of(order))
             confined_launch = Launch(
-                container.running(("sh", "-c", command)), folder, {**os.environ, **launch.environment}
+                container.running(("sh", "-c", command)),
+                folder,
+                {**launch.environment, **environment_outside(folder, order.task.repository)},
             )
         else:
             # Secret files are in the worktree only where the task names them, so the task's commands may read them.

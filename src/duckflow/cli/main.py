@@ -55,10 +55,12 @@ def _run(argv: list[str]) -> int:
 
 
 def _leave_folder() -> None:
-    from duckflow.programs.find import keep_modules_out
+    from duckflow.programs.find import keep_modules_out, keep_temporary_files_out
 
     try:
         keep_modules_out(".")
+        if not {"TMPDIR", "TEMP", "TMP"}.isdisjoint(os.environ):
+            keep_temporary_files_out((".",))
     except OSError:
         # The folder is gone, which is reported later.
         return

@@ -292,7 +292,7 @@ class EditorSession:
 
     async def _run_own(self, command: str) -> None:
         self._send(self._updates.own_command(command))
-        await self._conversation.run_own(command)
+        await self._conversation.run_own(command, is_typed=True)
 
     def _usage(self) -> dict[str, int]:
         usage = self._conversation.state.usage

@@ -229,8 +229,9 @@ class Conversation(Protocol):
         """Runs a slash command and returns the lines to show."""
         ...
 
-    async def run_own(self, command: str) -> int:
-        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints."""
+    async def run_own(self, command: str, is_typed: bool = False) -> int:
+        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints. Where
+        the user has not typed it, no program of the work folder takes the place of one outside."""
         ...
 
     def health_bar(self) -> Phrase:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.extensions.front_matter import read_markdown
-from duckflow.extensions.places import AGENT_PLACES, files_in, places_in
+from duckflow.extensions.places import AGENT_PLACES, ExtensionFolder, files_in, places_in
 from duckflow.state.action import Operation
 from duckflow.state.changes import FINDING
 from duckflow.state.data import shorten
@@ -60,7 +60,7 @@ def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
         for path in files_in(kinds_folder, project or kinds_folder.folder):
             if path.suffix.lower() != ".md" or len(kinds) >= MOST_KINDS:
                 continue
-            kind = _read(path, kinds_folder.own)
+            kind = _read(path, kinds_folder)
             if kind and kind.name not in PACKAGED:
                 kinds.setdefault(kind.name, kind)
     return sorted(kinds.values(), key=lambda kind: kind.name)
@@ -71,9 +71,9 @@ def listed_kinds(kinds: Iterable[AgentKind]) -> str:
     return "".join(f"; {kind.name} ({shorten(kind.description, TOLD)})" for kind in list(kinds)[:TOLD_KINDS])
 
 
-def _read(path: Path, own: bool) -> AgentKind | None:
+def _read(path: Path, place: ExtensionFolder) -> AgentKind | None:
     try:
-        front_matter = read_markdown(path)
+        front_matter = read_markdown(path, place.top)
     except OSError:
         return None
     name = re.sub(r"[^\w.-]+", "-", (front_matter.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
@@ -89,6 +89,6 @@ def _read(path: Path, own: bool) -> AgentKind | None:
         front_matter.body,
         () if "*" in tool_names else tool_names,
         "" if model.casefold() in SAME_MODEL else model,
-        own,
+        place.own,
         path=path,
     )

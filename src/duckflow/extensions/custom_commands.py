@@ -47,7 +47,7 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
             if path.suffix.lower() != ".md" or name in commands or len(commands) >= MOST_COMMANDS:
                 continue
             try:
-                front_matter = read_markdown(path)
+                front_matter = read_markdown(path, commands_folder.top)
             except OSError:
                 continue
             first_line = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), "")

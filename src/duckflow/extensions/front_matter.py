@@ -29,9 +29,10 @@ class FrontMatter(NamedTuple):
         return value in ("true", "yes", "on") if value else default
 
 
-def read_markdown(path: Path) -> FrontMatter:
-    """Reads a file. Raises OSError if that fails; bytes that are not UTF-8 become a replacement mark."""
-    return split_front_matter(read_plain(path, LONGEST_FILE, cut=True).decode("utf-8-sig", "replace"))
+def read_markdown(path: Path, within: Path | None) -> FrontMatter:
+    """Reads a file, which must lie in the folder `within` if there is one. Raises OSError if that fails; bytes that are
+    not UTF-8 become a replacement mark."""
+    return split_front_matter(read_plain(path, LONGEST_FILE, cut=True, within=within).decode("utf-8-sig", "replace"))
 
 
 def split_front_matter(text: str) -> FrontMatter:

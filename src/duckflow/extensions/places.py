@@ -27,6 +27,8 @@ class ExtensionFolder(NamedTuple):
 
     folder: Path
     own: bool
+    top: Path | None = None
+    """The work folder that brings it: nothing outside is read in its place."""
 
 
 class ExtensionPlaces:
@@ -48,7 +50,7 @@ def places_in(home: Path | None, project: Path | None, names: tuple[str, ...]) -
     """Returns the folders that exist, the user's own first. If home and project are the same folder, it counts as the
     project's."""
     folders = [ExtensionFolder(home / name, True) for name in names] if home and home != project else []
-    folders += [ExtensionFolder(project / name, False) for name in names] if project else []
+    folders += [ExtensionFolder(project / name, False, project) for name in names] if project else []
     return [extension_folder for extension_folder in folders if extension_folder.folder.is_dir()]
 
 

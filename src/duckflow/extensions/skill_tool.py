@@ -91,7 +91,7 @@ class ReadSkill(Tool[SkillArgs]):
             raise ToolError(
                 f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
             )
-        data = read_plain(path, 4 * LONGEST, cut=True)
+        data = read_plain(path, 4 * LONGEST, cut=True, within=skill.top)
         if b"\0" in data:
             raise ToolError(f"{name} of the skill {skill.name} is no text; it lies in {self._visible(skill)}")
         text = data.decode("utf-8", "replace")

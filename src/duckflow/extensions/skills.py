@@ -29,6 +29,8 @@ class Skill(NamedTuple):
     warnings: tuple[Phrase, ...] = ()
     allowed: str = ""
     """The tools that the skill wants to use without a question, as its head lists them."""
+    top: Path | None = None
+    """The work folder that brings the skill; None if it is the user's own."""
 
     @property
     def folder(self) -> Path:
@@ -36,7 +38,7 @@ class Skill(NamedTuple):
 
     def body(self, folder: Path) -> str:
         """Returns the skill's instructions, with the path of its folder filled in where they ask for it."""
-        text = read_markdown(self.path).body
+        text = read_markdown(self.path, self.top).body
         return text.replace("${CLAUDE_SKILL_DIR}", str(folder)).replace("{baseDir}", str(folder))
 
     def files(self) -> list[str]:
@@ -87,7 +89,7 @@ def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]
 def _read(path: Path, place: ExtensionFolder) -> Skill:
     warnings: list[Phrase] = []
     try:
-        front_matter = read_markdown(path)
+        front_matter = read_markdown(path, place.top)
     except OSError as problem:
         front_matter = FrontMatter({}, "")
         warnings.append(say("skill.unreadable", reason=problem.strerror or str(problem)))
@@ -115,6 +117,7 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
         typed=front_matter.flag("user-invocable", True),
         warnings=tuple(warnings),
         allowed=front_matter.values.get("allowed-tools", ""),
+        top=place.top,
     )
 
 

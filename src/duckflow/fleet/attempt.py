@@ -14,6 +14,7 @@ from duckflow.fleet.talk import AttemptTalk, TurnResult
 from duckflow.fleet.task import AttemptOrder, AttemptOutcome, AttemptPort, AttemptReport, CheckResult, FleetTask
 from duckflow.fleet.worktree import Worktree, bring_clone, conflicts_in, open_worktree
 from duckflow.i18n.words import Words
+from duckflow.programs.find import MAIN_REPOSITORY
 from duckflow.safety.files import read_plain
 from duckflow.safety.secrets import SECRETS, secret_parts
 from duckflow.state.data import Phrase, said, say
@@ -48,8 +49,9 @@ class Workshop(NamedTuple):
 
 
 def marks_of(order: AttemptOrder) -> dict[str, str]:
-    """Returns environment variables that mark all processes of an attempt, to find them when their worker is dead."""
-    return {MARK: order.attempt_id}
+    """Returns environment variables that mark all processes of an attempt, to find them when their worker is dead, and
+    name the repository."""
+    return {MARK: order.attempt_id, MAIN_REPOSITORY: order.task.repository}
 
 
 async def carry_out(workshop: Workshop, order: AttemptOrder, link: AttemptPort) -> AttemptReport:

@@ -18,6 +18,7 @@ from duckflow.allowance import ADDRESS, CallUsed, CallWanted
 from duckflow.clock import PausableTimeout
 from duckflow.errors import BudgetSpent, DuckflowError
 from duckflow.fleet.task import AttemptPort
+from duckflow.programs.find import MAIN_REPOSITORY, environment_outside
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.remote.conversation import RemoteConversation
@@ -146,7 +147,9 @@ class Host:
         handle, name = tempfile.mkstemp()
         Path(name).unlink()
         errors = os.fdopen(handle, "w+b")
-        launch = Launch(call.command, folder, {**os.environ, **marks})
+        # An engine of containers starts programs by their names; a Duckflow process leaves PATH to its commands.
+        environment = environment_outside(folder, marks.get(MAIN_REPOSITORY, "")) if call.cleaning else os.environ
+        launch = Launch(call.command, folder, {**environment, **marks})
         process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL, errors)
         host = cls(process, errors, call)
         try:

@@ -11,12 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from duckflow.errors import UsageError
+from duckflow.errors import ToolError, UsageError
 from duckflow.fleet.task import AttemptOrder, FileChange, FleetTask
 from duckflow.safety.files import read_plain
-from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, pathspecs
+from duckflow.safety.git import WHOLE_DIFF, Git, GitFailed, alone_in, copy_exactly, pathspecs
 from duckflow.state.changes import read_diff
 from duckflow.state.data import Phrase, say, shorten
+from duckflow.whole_file import write_whole
 
 ADDRESS = re.compile(r"(?:https?|ssh|git|file)://\S+|[\w.-]+@[\w.-]+:\S+")
 
@@ -79,7 +80,7 @@ Note = Callable[[Phrase], None]
 LONGEST_NOTE = 1_000_000
 USUAL = (".env", ".env.local")
 """Ignored files that many projects need to run."""
-SPARED = "duckflow-spared.json"
+SPARED = ".spared.json"
 GLOB = re.compile(r"[*?\[]")
 TITLE = 60
 MERGING = ".merge"
@@ -107,7 +108,7 @@ class Worktree:
     async def spare(self) -> None:
         """Marks files that the set-up has made, so that they do not count as the attempt's work."""
         self.git.spared = await self.git.unknown()
-        (await _spared_in(self.git)).write_text(json.dumps(self.git.spared), "utf-8")
+        write_whole(_spared_in(self.folder), json.dumps(self.git.spared))
 
     async def commit(self, order: AttemptOrder) -> str:
         """Commits all work to the attempt's branch and returns the commit, or an empty text if nothing differs from the
@@ -232,6 +233,7 @@ async def _worktree_at(main: Git, folder: Path) -> Git | None:
 
 async def remove_worktree(main: Git, folder: Path) -> None:
     """Removes a worktree, even one that was only half made."""
+    _spared_in(folder).unlink(missing_ok=True)
     await main.ends("worktree", "unlock", values=[str(folder)])
     async with main.alone():
         if (await main.ends("worktree", "remove", "--force", "--force", values=[str(folder)])).code:
@@ -269,7 +271,7 @@ async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
         return False
     await git.ends("merge", "--abort")
     with contextlib.suppress(OSError, ValueError):
-        git.spared = tuple(json.loads(read_plain(await _spared_in(git), LONGEST_NOTE)))
+        git.spared = tuple(json.loads(read_plain(_spared_in(git.folder), LONGEST_NOTE)))
     await git.add()
     commit = await git.commit(message_of(order))
     branch_commit = await main.commit_of(f"refs/heads/{order.branch}")
@@ -287,7 +289,7 @@ async def bring_ignored(task: FleetTask, main: Git, folder: Path, note: Note) ->
             exists = (main.folder / pattern).exists()
             raise UsageError("fleet.include_known" if exists else "fleet.include_missing", file=pattern)
         for name in names:
-            await asyncio.to_thread(_copy, main.folder / name, folder, name)
+            await asyncio.to_thread(_copy, main.folder, folder, name)
         note(say("fleet.note.included", files=", ".join(names) or "–", pattern=pattern))
     for name in USUAL:
         if (main.folder / name).exists() and not (folder / name).exists():
@@ -303,18 +305,20 @@ async def _tell_what_is_missing(git: Git, note: Note) -> None:
         note(say("fleet.note.lfs" if has_lfs else "fleet.note.no_lfs"))
 
 
-async def _spared_in(git: Git) -> Path:
-    return Path(await git("rev-parse", "--absolute-git-dir")) / SPARED
+def _spared_in(folder: Path) -> Path:
+    """Returns the note about a worktree. It lies beside the worktree, where no command writes."""
+    return folder.with_name(f"{folder.name}{SPARED}")
 
 
 def _copy(source: Path, folder: Path, name: str) -> None:
-    """Copies a file into the folder. Follows no link that the attempt has put in its place or on the way to it."""
+    """Copies a file or a link from the repository into the folder. It follows no link on the way to either of them: the
+    attempt may have put one there, or a command that still works in the repository."""
     target = folder / name
     if not target.parent.resolve().is_relative_to(folder.resolve()):
         raise UsageError("fleet.include_outside", file=name)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        shutil.copy2(source, target, follow_symlinks=False)
-    except OSError:
+        copy_exactly(source, name, target)
+    except (OSError, ToolError):
         raise UsageError("fleet.include_outside", file=name) from None

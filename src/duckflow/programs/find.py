@@ -4,6 +4,7 @@ made."""
 import os
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 VARIABLE = "PYTHONPATH"
@@ -11,6 +12,12 @@ OWN = os.path.realpath(f"{__file__}/../../..")
 """The folder in which the package `duckflow` lies."""
 STANDARD = os.path.realpath(f"{os.__file__}/..")
 PACKAGES = ("/site-packages", "/dist-packages")
+MAIN_REPOSITORY = "DUCKFLOW_FLEET_REPOSITORY"
+"""The variable that names the repository in a worktree of which an attempt at a task works. Other sessions work in that
+repository, so a program there counts like one of the work folder."""
+TEMPORARY_VARIABLE = "TMPDIR"
+TEMPORARY = ("/var/tmp", "/tmp")
+"""Folders for temporary files that every system has."""
 _given: dict[str, str] = {}
 
 
@@ -24,6 +31,20 @@ def keep_modules_out(folder: str) -> None:
         os.environ[VARIABLE] = os.pathsep.join(
             search_folder for search_folder in search_path.split(os.pathsep) if not _is_near(search_folder, real_folder)
         )
+
+
+def keep_temporary_files_out(folders: Iterable[str | Path]) -> None:
+    """Keeps temporary files of this process, and of the programs that it starts, out of these folders. A command that
+    writes there could swap such a file for a link, or change it."""
+    import tempfile
+
+    tops = [os.path.realpath(folder) for folder in folders]
+    places = [path for path in map(os.path.realpath, (tempfile.gettempdir(), *TEMPORARY)) if os.access(path, os.W_OK)]
+    outer_places = [place for place in places if not any(os.path.commonpath((top, place)) == top for top in tops)]
+    if outer_places and outer_places[0] != places[0]:
+        if TEMPORARY_VARIABLE in os.environ:
+            _given.setdefault(TEMPORARY_VARIABLE, os.environ[TEMPORARY_VARIABLE])
+        tempfile.tempdir = os.environ[TEMPORARY_VARIABLE] = outer_places[0]
 
 
 def user_environment() -> dict[str, str]:
@@ -54,7 +75,7 @@ def find_program(name: str, folder: Path | None = None, search_path: str | None 
     folder.
 
     The result is remembered: a program that turns up later does not take its place."""
-    path = os.environ.get("PATH", os.defpath) if search_path is None else search_path
+    path = _search_path() if search_path is None else search_path
     key = name, str((folder or Path.cwd()).resolve()), path
     if key not in _found and (program := _find(*key)):
         _found[key] = program
@@ -77,10 +98,26 @@ def path_outside(folder: Path, search_path: str) -> str:
     return os.pathsep.join(outside_folders) or os.defpath
 
 
-def environment_outside(folder: Path) -> dict[str, str]:
+def environment_outside(folder: Path, repository: str = "") -> dict[str, str]:
     """Returns the environment for a program that is started outside the sandbox. Programs start others by their names,
-    so PATH names no place in the folder, such as `.venv/bin`, where a command could have put a program."""
-    return {**os.environ, "PATH": path_outside(folder, os.environ.get("PATH", os.defpath))}
+    so PATH names no place in the folder, such as `.venv/bin`, where a command could have put a program, nor in the
+    `repository` whose worktree the folder is."""
+    search_path = path_outside(Path(repository), _search_path()) if repository else _search_path()
+    return {**os.environ, "PATH": path_outside(folder, search_path)}
+
+
+def environment_as_typed(folder: Path) -> dict[str, str]:
+    """Returns the user's variables for a command that Duckflow makes in the user's place. Programs that are found
+    outside the folder come first, so that none in the folder takes the place of one of them."""
+    variables = user_environment()
+    search_path = variables.get("PATH", os.defpath)
+    return variables | {"PATH": os.pathsep.join((path_outside(folder, search_path), search_path))}
+
+
+def _search_path() -> str:
+    """Returns PATH without places in the repository whose worktree this process works in."""
+    search_path, repository = os.environ.get("PATH", os.defpath), os.environ.get(MAIN_REPOSITORY)
+    return path_outside(Path(repository), search_path) if repository else search_path
 
 
 def _find(name: str, folder: str, search_path: str) -> str | None:

@@ -225,8 +225,8 @@ class RemoteConversation(Mirror):
             raise UsageError("attach.not_here", command=name)
         return await self._call("run_command", line=line)
 
-    async def run_own(self, command: str) -> int:
-        return await self._call("run_own", command=command)
+    async def run_own(self, command: str, is_typed: bool = False) -> int:
+        return await self._call("run_own", command=command, is_typed=is_typed)
 
     def _call(self, name: str, /, **args: Any) -> asyncio.Future[Any]:
         return self._link.call(name, **args)

@@ -3,14 +3,15 @@
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
 from duckflow.errors import ToolError, UsageError
-from duckflow.safety.git import Git, GitFailed
+from duckflow.programs.find import MAIN_REPOSITORY
+from duckflow.safety.git import Git, GitFailed, copy_exactly
 from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import read_diff
@@ -35,15 +36,33 @@ async def uncommitted(git: Git) -> ReviewedChange:
     head = await git.commit_of("HEAD")
     if not head:
         raise UsageError("review.no_commit")
+    new_paths = await git.names("ls-files", "-o", "--exclude-standard", "--full-name", "-z")
     async with _staged_anew(git) as staged_git:
-        diff, changed_paths = await staged_git.diff(head), await staged_git.changed(head)
-    files_before = await _before(git, head, changed_paths)
-    for path in await git.names("ls-files", "-o", "--exclude-standard", "-z"):
-        new_file_diff = f"diff --git a/{path} b/{path}\nnew file mode 100644"
-        if not secret_name(path):
-            new_file_diff = await git.diff(made=path)
-        diff, files_before[path] = f"{diff}\n{new_file_diff}".strip("\n"), None
+        changed_paths = await staged_git.changed(head)
+        async with _copied(staged_git, (*changed_paths, *new_paths)) as copied_git:
+            diff = await copied_git.diff(head, "--", *changed_paths) if changed_paths else ""
+            files_before = await _before(git, head, changed_paths)
+            for path in new_paths:
+                new_file_diff = f"diff --git a/{path} b/{path}\nnew file mode 100644"
+                if not secret_name(path):
+                    new_file_diff = await copied_git.diff(made=path)
+                diff, files_before[path] = f"{diff}\n{new_file_diff}".strip("\n"), None
     return ReviewedChange(diff, files_before, "HEAD")
+
+
+@asynccontextmanager
+async def _copied(git: Git, paths: Sequence[str]) -> AsyncGenerator[Git]:
+    """Yields git with copies of these files, named from the top of the repository, in place of the working tree. Git
+    itself would follow a link that a command puts in the place of a folder while it compares files."""
+    top_folder = Path(await git("rev-parse", "--show-toplevel"))
+    git_folder = await git("rev-parse", "--absolute-git-dir")
+    with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
+        for path in paths:
+            with suppress(OSError, ToolError):
+                (Path(top) / path).parent.mkdir(parents=True, exist_ok=True)
+                copy_exactly(top_folder, path, Path(top) / path)
+        places = {"GIT_DIR": git_folder, "GIT_WORK_TREE": top, "GIT_LITERAL_PATHSPECS": "1"}
+        yield Git(Path(top), {**git.marks, **places, MAIN_REPOSITORY: str(top_folder)})
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
-from duckflow.safety.path_names import shown
+from duckflow.safety.path_names import path_of_handle, shown
 
 ABSENT = "absent"
 """Stands in place of a digest where there is no file."""
@@ -38,15 +38,19 @@ def open_regular(folder: int, name: str, flags: int = os.O_RDONLY) -> int:
     return handle
 
 
-def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False) -> bytes:
+def read_plain(path: Path, limit: int, follow: bool = True, cut: bool = False, within: Path | None = None) -> bytes:
     """Returns the content of a file, or raises an OSError where it is not a plain file, or too large. Where commands
     can write, files are read only by this function or by the workspace: such a file may be a pipe that nobody writes
-    to, or have no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read."""
+    to, or have no end. With `follow` a link is followed. With `cut` only the beginning of a large file is read. The
+    opened file must lie in the folder `within`: a command that still runs may swap a folder for a link meanwhile."""
     handle = os.open(path, os.O_RDONLY | (ALWAYS & ~os.O_NOFOLLOW if follow else ALWAYS))
     try:
         file_stat = os.fstat(handle)
         if not stat.S_ISREG(file_stat.st_mode):
             raise OSError(errno.EINVAL, "not a plain file", str(path))
+        real_path = path_of_handle(handle) if within else None
+        if within and real_path and not real_path.is_relative_to(os.path.realpath(within)):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         if file_stat.st_size > limit and not cut:
             raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:

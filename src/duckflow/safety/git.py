@@ -4,15 +4,21 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
+import stat
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, UsageError
-from duckflow.programs.find import environment_outside, find_program
+from duckflow.programs.find import MAIN_REPOSITORY, environment_outside, find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
+from duckflow.safety.files import open_regular
 from duckflow.safety.ignore_rules import HEAVY
+from duckflow.safety.repository import Repository, find_repository, is_harmless, points_back
+from duckflow.safety.sandbox.repositories import hold
 
 QUIET = (
     *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "commit.gpgSign=false"),
@@ -64,12 +70,12 @@ class Git:
     """Runs git commands in the repository around one folder."""
 
     def __init__(self, folder: Path, marks: Mapping[str, str] | None = None, place: Path | None = None) -> None:
-        """`place` is git's own folder for a worktree. With it, the worktree's `.git` file is ignored: an attempt at a
-        task could have written that file to name settings that start programs."""
+        """`place` is git's own folder for a worktree. With it, the worktree's `.git` file is ignored, and so is the
+        `commondir` in `place`: commands could have written either of them to name settings that start programs."""
         self.folder = folder
         self.marks = marks or {}
         """Environment variables of the git processes, by which other parts of Duckflow recognise these processes."""
-        self._pinned = {"GIT_DIR": str(place), "GIT_WORK_TREE": str(folder)} if place else {}
+        self._place = place
         self.spared: tuple[str, ...] = ()
         """Files that existed before the work began. They are neither added nor cleaned away."""
 
@@ -84,13 +90,22 @@ class Git:
     async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
         """Runs git, with `given` as its input, and returns its result even when git ends with an error. `values` are
         names and commits that others may have chosen, so they are passed such that git takes none as an option."""
-        program = find_program("git", self.folder)
+        environment = _environment(self.folder, self.marks.get(MAIN_REPOSITORY, ""))
+        program = find_program("git", self.folder, environment["PATH"])
         if program is None:
             raise UsageError("fleet.no_git")
         argv = (program, *QUIET, *words, *(("--end-of-options", *values) if values else ()))
-        launch = Launch(argv, self.folder, {**_environment(self.folder), **self._pinned, **self.marks})
+        launch = Launch(argv, self.folder, {**environment, **self._pinned(), **self.marks})
         streams = await collect(launch, os.fsencode(given))
         return GitResult(streams.code, os.fsdecode(streams.out), os.fsdecode(streams.err))
+
+    def _pinned(self) -> dict[str, str]:
+        if self._place is None:
+            return {}
+        common = self._place.parent.parent
+        if _brings_programs(Repository(self.folder, self._place, common)):
+            raise GitFailed("git worktree", str(self._place / "config.worktree"))
+        return {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(self.folder), "GIT_COMMON_DIR": str(common)}
 
     async def names(self, *words: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """Runs git with `-z` and returns the names of files that it prints."""
@@ -121,14 +136,26 @@ class Git:
         return result.output.strip()
 
     async def checkout_of(self, branch: str) -> "Git | None":
-        """Returns the worktree, or the main folder, in which this branch is checked out, or None."""
-        folder = ""
+        """Returns the worktree, or the main folder, in which this branch is checked out, or None. Commands can write
+        into `.git/worktrees`, so a worktree counts only if it names this repository as its own."""
+        folders: list[Path] = []
         for line in (await self("worktree", "list", "--porcelain")).split("\n"):
             if line.startswith("worktree "):
-                folder = line.removeprefix("worktree ")
+                folders.append(Path(line.removeprefix("worktree ")))
             elif line == f"branch refs/heads/{branch}":
-                return Git(Path(folder), self.marks)
+                # Git lists the main folder first.
+                git = Git(folders[0], self.marks) if len(folders) == 1 else await self.worktree_at(folders[-1])
+                if git:
+                    return git
         return None
+
+    async def worktree_at(self, folder: Path) -> "Git | None":
+        """Returns git for a worktree, if this repository and the folder name each other."""
+        common = Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir")).resolve()
+        repository = find_repository(folder.resolve())
+        if repository is None or repository.common != common or not points_back(repository):
+            return None
+        return Git(repository.top, self.marks, repository.folder)
 
     async def holds(self, older: str, newer: str) -> bool:
         """Says whether the older commit is part of the newer commit's history."""
@@ -187,12 +214,21 @@ class Git:
             yield
 
 
+def _brings_programs(worktree: Repository) -> bool:
+    """Says whether a worktree has settings that name programs, beside those of its repository."""
+    try:
+        known_settings = {*replace(worktree, folder=worktree.common).settings()}
+        return not all(is_harmless(*setting) for setting in worktree.settings() if setting not in known_settings)
+    except (OSError, ValueError):
+        return True
+
+
 @contextlib.asynccontextmanager
 async def alone_in(folder: Path) -> AsyncGenerator[None]:
     """Waits until no other process holds the lock in this folder, then holds it."""
     import fcntl
 
-    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         while True:
             try:
@@ -220,9 +256,29 @@ def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]
     return tuple(f":({magic}){pattern.removeprefix('./').rstrip('/')}" for pattern in patterns)
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def copy_exactly(source: Path, name: str, target: Path) -> None:
+    """Copies a file or a link of the folder `source` with its mode and times. It raises an OSError or a PathRefused
+    where a link lies on the way: a command that still runs may swap a folder for a link."""
+    top = source.resolve()
+    folder = hold(top.parent, (top / name).parent)
+    try:
+        last_name = Path(name).name
+        about = os.stat(last_name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(about.st_mode):
+            target.symlink_to(os.readlink(last_name, dir_fd=folder))
+            return
+        with os.fdopen(open_regular(folder, last_name), "rb") as file, target.open("xb") as copied_file:
+            shutil.copyfileobj(file, copied_file)
+        target.chmod(stat.S_IMODE(about.st_mode))
+        os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
+    finally:
+        os.close(folder)
+
+
+def _environment(folder: Path, repository: str) -> dict[str, str]:
     """Returns the environment without the variables that would lead git to another repository."""
-    variables = {name: value for name, value in environment_outside(folder).items() if not name.startswith(ELSEWHERE)}
+    outer_variables = environment_outside(folder, repository)
+    variables = {name: value for name, value in outer_variables.items() if not name.startswith(ELSEWHERE)}
     # Commits and files are taken for what they are, not for what a repository would have shown in their place.
     own_variables = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
     return variables | own_variables | {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}

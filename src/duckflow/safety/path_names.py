@@ -237,7 +237,7 @@ def refuse_private(places: Iterable[Path], real: Path, spelling: str, whole: boo
 
 
 def path_of_handle(handle: int) -> Path | None:
-    """Returns the real path of an open folder, or None where the system does not tell it."""
+    """Returns the real path of an open file or folder, or None where the system does not tell it."""
     try:
         return Path(f"/proc/self/fd/{handle}").readlink()
     except OSError:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 NAMES = frozenset(
     (".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".boto")
     + (".my.cnf", ".dockercfg", ".s3cfg", "known_hosts", "authorized_keys", "shadow", "kubeconfig", ".vault-token")
-    + (".vault_pass", ".vault-pass", ".dev.vars", ".secrets", "deploy_key")
+    + (".vault_pass", ".vault-pass", ".dev.vars", ".secrets", "deploy_key", "hgrc", ".hgrc")
 )
 BEGINNINGS = (".env.", ".env-", ".env_", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 ENDINGS = (

@@ -126,7 +126,8 @@ async def install_runtime() -> None:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
     argv = (*install, *_requirements())
     try:
-        result = await collect(Launch(argv, Path.cwd(), os.environ), seconds=INSTALL_SECONDS)
+        # In the work folder uv would read settings that may name another source of packages.
+        result = await collect(Launch(argv, Path("/"), os.environ), seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
     importlib.invalidate_caches()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from duckflow.programs.find import find_program
+from duckflow.programs.find import find_program, keep_temporary_files_out
 from duckflow.programs.launch import Launch
 from duckflow.safety.sandbox.paths import GitPlaces, SandboxPaths, Scratch, sweep_scratch
 from duckflow.safety.sandbox.sandbox import Contained, Sandbox, Unconfined
@@ -35,7 +35,8 @@ def choose(
     home = (home or Path.home()).resolve()
     folder = folder.resolve()
     writable = (folder / Path(name).expanduser() for name in settings.writable)
-    scratch = Scratch([path.resolve() for path in (folder, *writable, *added)])
+    keep_temporary_files_out((folder, *writable, *added))
+    scratch = Scratch()
     git = GitPlaces.of(folder)
     paths = SandboxPaths(folder, home, settings, tuple(private), scratch, record=record, git=git, added=added)
     sweep_scratch()

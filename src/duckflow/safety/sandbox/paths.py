@@ -7,18 +7,19 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.programs.find import TEMPORARY
 from duckflow.safety.files import hold_lock
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, SETTINGS_IN_HOME, SYSTEM, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
 from duckflow.safety.sandbox.logins import holds_login
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.secret_index import CoveredSecrets, around, secret_index
+from duckflow.safety.secret_index import PACKAGES, CoveredSecrets, around, secret_index
 from duckflow.safety.secrets import own_secret_name, secret_name
 
 PREFIX = "duckflow-"
@@ -28,11 +29,8 @@ LOCK = "lock"
 class Scratch:
     """A folder for temporary files, and an empty file and folder to put in the place of secrets."""
 
-    def __init__(self, reached: Iterable[Path] = ()) -> None:
-        """`reached` are the folders that commands or file tools write in. They could swap parts of the scratch folder
-        for links, so it lies in none of them."""
-        places = (place for place in _temporary_places() if not any(map(place.is_relative_to, reached)))
-        new_folder = Path(tempfile.mkdtemp(prefix="new-", dir=next(places, None))).resolve()
+    def __init__(self) -> None:
+        new_folder = Path(tempfile.mkdtemp(prefix="new-")).resolve()
         self._lock = hold_lock(new_folder / LOCK, os.O_CREAT)
         # The folder gets this name only when it is locked: before that, another session could sweep it away.
         self.top = new_folder.rename(new_folder.with_name(PREFIX + new_folder.name.removeprefix("new-")))
@@ -60,16 +58,12 @@ class Scratch:
         return file
 
 
-def _temporary_places() -> list[Path]:
-    places = map(os.path.realpath, (tempfile.gettempdir(), "/var/tmp", "/tmp"))
-    return [Path(place) for place in dict.fromkeys(places) if os.access(place, os.W_OK)]
-
-
 def sweep_scratch() -> int:
     """Removes the temporary folders of sessions that were killed, and returns their number. The system lets go of a
     dead process's lock, so a folder whose lock is free belongs to nobody."""
     count = 0
-    for scratch_folder in (folder for place in _temporary_places() for folder in place.glob(f"{PREFIX}*")):
+    places = dict.fromkeys(map(os.path.realpath, (tempfile.gettempdir(), *TEMPORARY)))
+    for scratch_folder in (folder for place in places for folder in Path(place).glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if scratch_folder.is_symlink() or scratch_folder.lstat().st_uid != os.getuid():
                 continue
@@ -92,8 +86,8 @@ INTERPRETERS = ("python3", "node", "ruby")
 """Programs that are often links into an installation, which has their libraries beside its `bin`."""
 LIBRARIES = ("lib", "lib64", "libs", "libexec", "share", "jars", "packages")
 """Names of folders with libraries. An installation has at least one of them beside its `bin`."""
-MOST_LOOKED_INTO = 100
-"""The largest number of folders in one place of programs that are searched for secrets, since a command waits."""
+MOST_LOOKED_INTO = 20_000
+"""The largest number of folders in one place of programs that are searched for secrets."""
 VERSION_TOOL = ("bin", "shims", "libexec", "plugins", "pyenv.d", "rbenv.d", "version", "versions", "installs")
 """Folders of version managers such as pyenv and asdf, which are often clones of their repositories. The programs in
 `shims` need the other folders."""
@@ -176,7 +170,10 @@ class SandboxPaths:
         program_places = _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
         program_folders += [place for place in program_places if not f"{place}/".startswith(left_out)]
         hidden_paths += [
-            path for program_folder in program_folders for path in _secret_entries(program_folder, shown_paths)
+            path
+            for program_folder in program_folders
+            for path in _secret_entries(program_folder)
+            if path not in shown_paths
         ]
         return outermost(os.path.realpath(path) for path in hidden_paths if os.access(path, os.R_OK))
 
@@ -256,21 +253,24 @@ def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
     return outermost(os.path.realpath(name) for name in names if os.access(name, os.R_OK))
 
 
-def _secret_entries(place: str, shown: Container[str]) -> Iterator[str]:
-    """Yields what looks secret in a place of programs and in the folders below it, except in libraries. Packages bring
-    keys and certificates, so further inside an installation only names count that people give to their own secrets."""
+@lru_cache(64)
+def _secret_entries(place: str) -> tuple[str, ...]:
+    """Returns what looks secret in a place of programs and in the folders below it, except in installed packages, at
+    the first look: commands change nothing there, and wait for this. Packages bring keys and certificates, so further
+    inside an installation, and among libraries, only names count that people give to their own secrets."""
     is_installed = any(Path(place, name).is_dir() for name in LIBRARIES)
-    waiting_folders, looked_into = deque([place]), 0
+    secret_paths, waiting_folders, looked_into = list[str](), deque([(place, False)]), 0
     while waiting_folders and looked_into < MOST_LOOKED_INTO:
-        folder = waiting_folders.popleft()
+        folder, has_packages = waiting_folders.popleft()
         looked_into += 1
-        is_secret = own_secret_name if is_installed and folder != place else secret_name
+        is_secret = own_secret_name if has_packages else secret_name
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if is_secret(entry.name) or (entry.name == ".git"):
-                    yield from () if entry.path in shown else (entry.path,)
-                elif entry.is_dir(follow_symlinks=False) and entry.name not in LIBRARIES:
-                    waiting_folders.append(entry.path)
+                    secret_paths.append(entry.path)
+                elif entry.is_dir(follow_symlinks=False) and entry.name not in PACKAGES:
+                    waiting_folders.append((entry.path, has_packages or is_installed or entry.name in LIBRARIES))
+    return tuple(secret_paths)
 
 
 @lru_cache(4)

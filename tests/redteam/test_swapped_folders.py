@@ -1,0 +1,113 @@
+"""A command in the background that swaps a folder for a link, again and again, while Duckflow reads files there: no
+file outside is read in the place of one in the work folder."""
+
+import contextlib
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from duckflow.errors import DuckflowError
+from duckflow.extensions.agent_kinds import find_kinds
+from duckflow.extensions.custom_commands import find_commands
+from duckflow.extensions.skills import find_skills
+from duckflow.fleet.task import FleetTask
+from duckflow.fleet.worktree import bring_ignored
+from duckflow.review.change import uncommitted
+from duckflow.safety.git import Git
+
+FILES, SECONDS = 40, 0.002
+OUTSIDE = "OUTSIDE"
+
+
+@contextlib.contextmanager
+def swapping(folder: Path, outside: Path) -> Generator[None]:
+    real, link, has_ended = folder.with_name(".real"), folder.with_name(".link"), threading.Event()
+    link.symlink_to(outside)
+
+    def swap() -> None:
+        while not has_ended.is_set():
+            for source, target in ((folder, real), (link, folder), (folder, link), (real, folder)):
+                source.rename(target)
+                if target != real and source != folder:
+                    time.sleep(SECONDS)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        has_ended.set()
+        thread.join()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    work = tmp_path / "work"
+    for folder, text in ((work / "d/e", "mine\n"), (tmp_path / "outside/e", f"{OUTSIDE}\n")):
+        folder.mkdir(parents=True)
+        for number in range(FILES):
+            (folder / f"f{number}").write_text(text)
+            (folder.parent / f"f{number}").write_text(text)
+    return work
+
+
+def commit(work: Path, *added: str, ignored: str = "") -> None:
+    (work / ".gitignore").write_text(f".real\n.link\n{ignored}\n")
+    name = ["-c", "user.name=d", "-c", "user.email=d@p"]
+    for words in (["init", "-q"], ["add", ".gitignore", *added], [*name, "commit", "-qm", "start"]):
+        subprocess.run(["git", "-C", str(work), *words], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("place", ["d", "d/e"])
+@pytest.mark.parametrize("is_tracked", [True, False])
+async def test_a_review_reads_nothing_outside(work: Path, place: str, is_tracked: bool) -> None:
+    commit(work, *(["d"] if is_tracked else []))
+    for path in work.glob("d/**/f*"):
+        path.write_text("changed\n")
+    outside = work.parent / "outside" / os.path.relpath(place, "d")
+    diffs: list[str] = []
+    with swapping(work / place, outside):
+        for _ in range(8):
+            with contextlib.suppress(DuckflowError):
+                diffs.append((await uncommitted(Git(work))).diff)
+    assert not any(OUTSIDE in diff for diff in diffs)
+    assert "changed" in (await uncommitted(Git(work))).diff
+
+
+@pytest.mark.parametrize("place", ["d", "d/e"])
+@pytest.mark.parametrize("pattern", ["d", "d/**"])
+async def test_a_worktree_gets_nothing_from_outside(work: Path, place: str, pattern: str) -> None:
+    commit(work, ignored="d")
+    outside, tree = work.parent / "outside" / os.path.relpath(place, "d"), work.parent / "tree"
+    tree.mkdir()
+    task = FleetTask(name="x", repository=str(work), prompt="x", base="", include=(pattern,))
+    with swapping(work / place, outside):
+        for _ in range(8):
+            with contextlib.suppress(DuckflowError):
+                await bring_ignored(task, Git(work), tree, lambda phrase: None)
+    assert not any(OUTSIDE in path.read_text() for path in tree.rglob("f*"))
+    await bring_ignored(task, Git(work), tree, lambda phrase: None)
+    assert (tree / "d/f1").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("place", [".duckflow", ".duckflow/skills", ".duckflow/skills/s", ".duckflow/commands"])
+def test_what_a_folder_brings_is_not_read_outside(tmp_path: Path, place: str) -> None:
+    work, outside, texts = tmp_path / "work", tmp_path / "outside", list[str]()
+    for top, text in ((work, "mine"), (outside, OUTSIDE)):
+        for name in ("skills/s/SKILL.md", "skills/s/more.md", "commands/c.md", "agents/a.md"):
+            path = top / ".duckflow" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"---\nname: s\ndescription: {text}\n---\n{text}\n")
+    with swapping(work / place, outside / place):
+        for _ in range(150):
+            with contextlib.suppress(OSError):
+                texts += [command.description for command in find_commands(None, work)]
+                texts += [kind.prompt for kind in find_kinds(None, work)]
+                texts += [text for skill in find_skills(None, work) for text in (skill.description, skill.body(work))]
+    assert not any(OUTSIDE in text for text in texts)
+    assert "mine" in find_skills(None, work)[0].body(work)
