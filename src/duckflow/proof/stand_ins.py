@@ -126,9 +126,12 @@ class _Folder:
             change = self._changed.get(path)
             if change is None or change.after is None:
                 continue
-            before, after = _imported(change.old), _imported(change.new)
-            lost = {(module, name) for module, name in before - after if module in code}
-            if any(not name or _defines(self._texts[code[module]], name) for module, name in lost):
+            after = _bound(change.new)
+            redirected = [source for name, source in _bound(change.old).items() if after.get(name, source) != source]
+            if any(
+                module in code and (not name or _defines(self._texts[code[module]], name))
+                for module, name in redirected
+            ):
                 tests = frozenset(_tests_in(path, change.new) & _tests_in(path, change.old))
                 found = found.joined(StandIns({path: change.before}, tests, True))
         return found
@@ -140,7 +143,10 @@ class _Folder:
             tests = tests_by_runner(change.path, change.old).keys() & tests_by_runner(change.path, change.new)
             if change.path.endswith(".py") or not tests:
                 continue
-            for names, target in set(SCRIPT_IMPORT.findall(change.old)) - set(SCRIPT_IMPORT.findall(change.new)):
+            after = dict(SCRIPT_IMPORT.findall(change.new))
+            for names, target in SCRIPT_IMPORT.findall(change.old):
+                if after.get(names, target) == target:
+                    continue
                 place = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
                 files = [text for path, text in self._all_texts.items() if path.rpartition(".")[0] in (place, target)]
                 files += [self._all_texts[place]] if place in self._all_texts else []
@@ -226,22 +232,23 @@ def _parsed(text: str) -> ast.Module | None:
         return None
 
 
-def _imported(text: str) -> set[tuple[Name, str]]:
-    """Returns what a file imports absolutely: modules, and names of modules."""
-    found = set[tuple[Name, str]]()
+def _bound(text: str) -> dict[str, tuple[Name, str]]:
+    """Returns what a file imports absolutely, by the names that it has there: a module, or a name of a module."""
+    found = dict[str, tuple[Name, str]]()
     for node in ast.walk(_parsed(text) or ast.Module([], [])):
         match node:
             case ast.Import(names=names):
-                found |= {(tuple(alias.name.split(".")), "") for alias in names}
+                found |= {alias.asname or alias.name: (tuple(alias.name.split(".")), "") for alias in names}
             case ast.ImportFrom(module=str(module), names=names, level=0):
-                found |= {(tuple(module.split(".")), alias.name) for alias in names}
+                source = tuple(module.split("."))
+                found |= {alias.asname or alias.name: (source, alias.name) for alias in names}
             case _:
                 pass
     return found
 
 
 def _imports(text: str, name: str) -> bool:
-    return name in text and any(module[0] == name for module, _ in _imported(text))
+    return name in text and any(module[0] == name for module, _ in _bound(text).values())
 
 
 def _defines(text: str, name: str) -> bool:
