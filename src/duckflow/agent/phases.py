@@ -137,12 +137,14 @@ class Phases:
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         is_rejected = state.review is not None and state.review.verdict == "rejected"
         is_red = any(run.failing for run in state.check_runs)
+        ran_badly = _is_last_run(state, failed)
         if state.phase is Phase.REVIEW:
-            if state.review is None or state_of(state.check_runs) == "failing" or (is_red and failed):
+            is_praised = state.review is None or (ran_badly and state.review.verdict == "approved")
+            if is_praised or state_of(state.check_runs) == "failing" or (is_red and failed):
                 self._session.emit(Reviewed(review=_computed(state, failed)))
             why = self._why("moved_unverified", failed=failed or lines_of(state.check_runs))
             why = why if failed or is_red or is_rejected else self._why("moved_succeeded")
-            self._move(Phase.DONE, why, status=Status.ERROR if is_red or is_rejected else Status.SUCCESS)
+            self._move(Phase.DONE, why, status=Status.ERROR if is_red or ran_badly or is_rejected else Status.SUCCESS)
         return True
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
@@ -201,11 +203,18 @@ class Phases:
         )
 
 
+def _is_last_run(state: AgentState, failed: str) -> bool:
+    """Says whether what failed is the last command, which nothing has taken back since."""
+    return bool(state.evidence) and not state.evidence[-1].ok and state.evidence[-1].text == failed
+
+
 def _computed(state: AgentState, failed: str) -> Review:
     """Computes the review of the work: good if a check or another command has succeeded since the last change,
     otherwise fair."""
     check_state = state_of(state.check_runs)
     if failed or check_state == "failing":
         return Review(rating="needs_work", verdict="fix")
-    is_proven = check_state in ("passing", "passing_before") or (check_state == "none" and state.evidence)
+    is_proven = check_state in ("passing", "passing_before") or (
+        check_state == "none" and state.evidence and state.evidence[-1].ok
+    )
     return Review(rating="good" if is_proven else "fair", verdict="approved")

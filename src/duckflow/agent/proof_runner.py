@@ -2,7 +2,7 @@
 nothing if the work has changed the check itself."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from duckflow.state.data import say
 
 if TYPE_CHECKING:
     from duckflow.proof.old_tests import OldTestTrial
+    from duckflow.proof.stand_ins import StandIns
     from duckflow.proof.trial import TestsInQuestion
     from duckflow.proof.trial_folder import MakeLaunch
     from duckflow.safety.sandbox.sandbox import Sandbox
@@ -52,6 +53,11 @@ class ProofRunner:
         begin()
         return await trial.bent(await self._find_sandbox(), self._make_launch, names)
 
+    async def stood_in(self, trial: "OldTestTrial", found: "StandIns", passed: bool) -> set[str] | None:
+        """Returns the tests that pass only because files stand in for the code; None if that cannot be found out."""
+        sandbox = await self._find_sandbox()
+        return await trial.stood_in(sandbox, self._make_launch, found.versions, found.tests, passed)
+
     async def old_check(self, trial: "OldTestTrial", paths: tuple[str, ...], begin: Callable[[], None]) -> bool | None:
         """Says whether a command succeeds only because its own files were changed; None if that cannot be found out.
         `begin` is called first."""
@@ -78,7 +84,7 @@ class CheckDoubts:
             result = await doubted(result, self._session.state)
         if result.check and not result.check.ok:
             return result
-        changes = await self._proof.undo.changes(self._scope(actor))
+        changes = [*await self._proof.undo.changes(self._scope(actor)), *self._links(result)]
         if not changes:
             return result
         if self._tried and self._tried[:2] == (evidence.command, changes):
@@ -86,9 +92,16 @@ class CheckDoubts:
         elif result.check and result.check.kind == "tests":
             names = await self._weakened(result, evidence.command, changes)
         else:
-            names = await self._altered(evidence.command, changes)
+            names = await self._altered(evidence.command, changes, result.check is not None)
         self._tried = evidence.command, changes, names
         return self._told(result, names) if names else result
+
+    def _links(self, result: ActionResult) -> "list[FileVersions]":
+        """Returns the links that the work has made: of these, undo knows no contents."""
+        from duckflow.safety.undo.undo import FileVersions
+
+        folder, paths = Path(self._session.state.folder), {*self._session.state.changed_in, *result.changed}
+        return [FileVersions(path, None, b"") for path in sorted(paths) if (folder / path).is_symlink()]
 
     def _scope(self, actor: Actor) -> UndoScope:
         """Returns the scope of the work: everything since the plan was approved, or this turn; in a job the whole
@@ -100,8 +113,9 @@ class CheckDoubts:
 
     async def _weakened(self, result: ActionResult, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
         """Returns the older tests that this run has left out, or that pass only because they were changed."""
-        from duckflow.proof.old_tests import OldTestTrial, old_tests
+        from duckflow.proof.old_tests import OldTestTrial, among, old_tests
         from duckflow.proof.reach import texts_of
+        from duckflow.proof.stand_ins import reaching, stand_ins
         from duckflow.tools.shell.runner_settings import files_of_scripts, left_out_by_settings
 
         assert result.check
@@ -121,35 +135,71 @@ class CheckDoubts:
             bent_tests = altered_tests.difference(missing_tests) if weakened_tests is None else weakened_tests
         scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)
         scripts = await self._bent(command, changes, scripts)
-        return (*missing_tests, *sorted(bent_tests), *scripts)
+        found = await asyncio.to_thread(lambda: stand_ins(changes, texts() or {}, command))
+        tests, passed = found.tests.difference(suspects.altered), result.check.passed
+        if is_reported := bool(passed) and all(name.partition("::")[0].endswith(".py") for name in tests):
+            tests = frozenset(among(tests, passed))
+        stand_in_paths = await self._stand_ins(command, changes, found._replace(tests=tests), is_reported)
+        reaching_paths = reaching(changes, bool(result.check.passed))
+        return (*missing_tests, *sorted(bent_tests), *scripts, *stand_in_paths, *reaching_paths)
 
-    async def _altered(self, command: str, changes: "list[FileVersions]") -> tuple[str, ...]:
+    async def _stand_ins(
+        self, command: str, changes: "list[FileVersions]", found: "StandIns", passed: bool
+    ) -> tuple[str, ...]:
+        """Returns the files that stand in for the code, if tests pass only because of them."""
+        from duckflow.proof.old_tests import OldTestTrial
+
+        if not found.tests or not self._proof.settings.enabled:
+            return ()
+        trial = OldTestTrial(changes, command, self._proof.settings)
+        self._announce()
+        failing = await self._proof.stood_in(trial, found, passed)
+        return tuple(found.versions) if failing or (failing is None and found.certain) else ()
+
+    async def _altered(self, command: str, changes: "list[FileVersions]", is_check: bool) -> tuple[str, ...]:
         """Returns the older files of the command itself that were changed, if only their change lets the command
-        succeed."""
+        succeed. The settings of a checker belong to it, also new ones."""
         from duckflow.tools.shell.calls import plain_calls
+        from duckflow.tools.shell.runner_settings import is_checker_setting, with_scripts
 
         words = {word for call in plain_calls(command) for word in call.words}
         modules = {word.replace(".", "/") + end for word in words for end in (".py", "/__main__.py")}
-        return await self._bent(command, changes, words | modules)
+        words = await asyncio.to_thread(with_scripts, words, Path(self._session.state.folder))
+        settings = {change.path for change in changes if is_check and is_checker_setting(change.path)}
+        return await self._bent(command, changes, words | modules, settings)
 
-    async def _bent(self, command: str, changes: "list[FileVersions]", names: "set[str]") -> tuple[str, ...]:
+    async def _bent(
+        self, command: str, changes: "list[FileVersions]", names: set[str], settings: Collection[str] = ()
+    ) -> tuple[str, ...]:
         from duckflow.proof.old_tests import OldTestTrial
 
-        paths = tuple(change.path for change in changes if change.path in names and change.before is not None)
+        paths = tuple(
+            change.path
+            for change in changes
+            if change.path in settings or (change.path in names and change.before is not None)
+        )
         if not paths or not self._proof.settings.enabled:
             return paths
         trial = OldTestTrial(changes, command, self._proof.settings)
         is_bent = await self._proof.old_check(trial, paths, self._announce)
         return () if is_bent is False else paths
 
+    def _are_wanted(self, paths: Sequence[str]) -> bool:
+        """Says whether the user's words or the plan name all these files."""
+        state = self._session.state
+        texts = [message.text for message in state.messages if message.role == "user"]
+        texts += [step.text for step in state.plan.steps] if state.plan else []
+        return all(any(path.rpartition("/")[2] in text for text in texts) for path in paths)
+
     def _announce(self) -> None:
         self._session.emit(Waiting(why=say("wait.proof", seconds=round(self._proof.settings.seconds))))
 
     def _told(self, result: ActionResult, names: Sequence[str]) -> ActionResult:
         language, files = self._session.state.language, ", ".join(names)
-        if result.check and result.check.kind == "tests":
+        if result.check and (result.check.kind == "tests" or not self._are_wanted(names)):
             why = note(language, "tests_weakened", check=result.check.check, files=files)
             check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
             return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
-        # If a criterion asks for such a file, the criterion decides whether the file is the check or the work itself.
+        # Settings that the user has named are the work itself. If a criterion asks for such a file, the criterion
+        # decides whether the file is the check or the work.
         return result.model_copy(update={"altered": tuple(names)})

@@ -53,12 +53,15 @@ class OldTests(NamedTuple):
     def missing(self, passed: Collection[str]) -> tuple[str, ...]:
         """Returns the older tests that did not pass in a run of all tests. `passed` holds the names of tests that
         passed, as runners report them."""
-        plain_names = [f".{name.partition('[')[0]}" for name in passed]
-        places = [*((name, name) for name in self.watched), *self.moved]
-        unseen_tests = (
-            old for old, new in places if not any(reported_name.endswith(_tail(new)) for reported_name in plain_names)
-        )
-        return (*self.gone, *dict.fromkeys(unseen_tests))
+        places = {**{name: name for name in self.watched}, **dict(self.moved)}
+        seen = among(places.values(), passed)
+        return (*self.gone, *(old for old, new in places.items() if new not in seen))
+
+
+def among(names: Iterable[str], reported: Collection[str]) -> set[str]:
+    """Returns the tests that a runner has reported, by the names that it gives them."""
+    plain_names = [f".{name.partition('[')[0]}" for name in reported]
+    return {name for name in names if any(plain_name.endswith(_tail(name)) for plain_name in plain_names)}
 
 
 def _tail(name: str) -> str:
@@ -81,7 +84,11 @@ def old_tests(
             continue
         module = _read(change, added_names) if change.path.endswith(".py") else _read_by_runner(change, added_names)
         if names := _shared_names(change):
-            module = OldTests(touched=tuple(_users(change.path, names, texts_of())))
+            texts = texts_of()
+            users = _users(change.path, names, texts)
+            if not users and not change.path.endswith(".py"):
+                users = _users(change.path, [""], texts)
+            module = OldTests(touched=tuple(users))
         result = result.joined(module)
     settings = [change for change in changes if "/" not in change.path and change.path in TEST_SETTINGS]
     texts = texts_of() if settings else dict[str, str]()
@@ -193,7 +200,7 @@ def _shared_names(change: FileVersions) -> set[str]:
 
 
 def _users(path: str, names: Collection[str], texts: Mapping[str, str]) -> list[str]:
-    pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, names)) + r")\b")
+    pattern = re.compile("|".join(rf"\b{re.escape(name)}\b" if name else "" for name in names))
     modules = (other for other in texts if other.endswith(".py") and belongs_to_tests(other) and other != path)
     return [
         f"{other}::{name}" for other in modules if pattern.search(texts[other]) for name in _qualified(texts[other])
@@ -253,6 +260,23 @@ class OldTestTrial:
                 return False
             return await folder.exit_code(self.command, old_versions, deadline) != 0
         except (TimeoutError, OSError, DuckflowError):
+            return None
+
+    async def stood_in(
+        self, sandbox: Sandbox, make_launch: MakeLaunch, versions: Versions, names: Collection[str], passed: bool
+    ) -> set[str] | None:
+        """Returns the tests among these that pass only with files that stand in for the code. `versions` holds these
+        files as they are without it, and `passed` says that the tests are known to pass with them. Returns None if it
+        cannot be found out."""
+        if sandbox.kind != "bubblewrap":
+            return None
+        folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
+        try:
+            _, red_tests = await self._ends(folder, names, versions, deadline)
+            if passed or not red_tests:
+                return red_tests
+            return (await self._ends(folder, red_tests, UNCHANGED, deadline))[0]
+        except (TimeoutError, OSError, DuckflowError, RecursionError, MemoryError):
             return None
 
     def _before(self, code: bool) -> dict[str, bytes | None]:

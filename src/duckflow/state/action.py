@@ -347,6 +347,10 @@ def succeeded(result: ActionResult) -> bool:
     return result.ok and not exit_code(result)
 
 
+DOCTEST_FAILED = "***Test Failed***"
+"""The line that doctest prints. A program that calls doctest itself ends with 0 all the same."""
+
+
 def evidence_of(result: ActionResult) -> Evidence | None:
     """Returns what a result proves, or None: only a command with its exit code proves that something works."""
     code = exit_code(result)
@@ -356,11 +360,12 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     command = str(values.get("whole", values.get("command", "")))
     summary = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
     output = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
+    is_failed_doctest = DOCTEST_FAILED in output
     return Evidence(
         command=command,
         code=code,
-        ok=code == 0,
-        text=summary,
+        ok=code == 0 and not is_failed_doctest,
+        text=f"{summary}, {DOCTEST_FAILED}" if is_failed_doctest else summary,
         output=output[-OUTPUT:],
         check=result.check,
         altered=result.altered,

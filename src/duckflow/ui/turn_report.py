@@ -11,6 +11,7 @@ from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
 from duckflow.state.data import LEFT_OUT, Phrase
 from duckflow.state.mode import Mode
+from duckflow.state.phase import Status
 from duckflow.state.question import Question
 from duckflow.state.turn_summary import CalledDuck, DoneAction, TurnSummary
 from duckflow.view.items import (
@@ -129,8 +130,8 @@ class TurnReport:
         check_state = state_of(state.check_runs)
         if (check_state == "failing" and state.changed_in_turn) or (check_state.startswith("failing") and self._doubt):
             return "failed"
-        if state.review and state.review.verdict == "rejected" and self._doubt:
-            # The model itself says that the work is not done.
+        if self._doubt and state.status is Status.ERROR:
+            # The last command has failed, or the model itself says that the work is not done.
             return "failed"
         if self._job_failed or self.left_undone or not fits:
             return "failed"

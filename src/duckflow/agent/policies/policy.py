@@ -108,6 +108,7 @@ class TurnSoFar:
         counts until something else is changed or tried. A failed action counts until it works. If nothing was changed,
         a failure that the answer reports does not count: the user wanted to know it."""
         changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
+        is_wanted = _wants_checks(self.request, self.state.language) and not self._tells_of_failure()
         for loop in self.loops:
             for result in loop.done.results:
                 check = evidence_of(result)
@@ -117,7 +118,14 @@ class TurnSoFar:
                 is_tryout = check is not None and tries_out(check.command)
                 if result.changed or (check and check.ok and is_tryout):
                     failure = ""
-                if check and not check.ok and check.ran and changed and is_tryout and result.check is None:
+                if (
+                    check
+                    and not check.ok
+                    and check.ran
+                    and (changed or is_wanted)
+                    and is_tryout
+                    and result.check is None
+                ):
                     failure = check.text
                 if result.ok:
                     failed_calls.pop(result.operation, None)
@@ -153,12 +161,18 @@ class TurnSoFar:
         changed = {path for loop in self.loops for result in loop.done.results for path in result.changed}
         return bool(changed) and all(map(belongs_to_tests, changed))
 
+    def _answer(self) -> str:
+        answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
+        return unicodedata.normalize("NFKC", answers[-1]) if answers else ""
+
+    def _tells_of_failure(self) -> bool:
+        return any(_Clause.read(text, self.state.language).fails for text in re.split(CLAUSE, self._answer()))
+
     def _tells_of(self, report: CheckReport) -> bool:
         """Says whether the model's last answer tells of this failure: how many tests failed, which ones, or the exit
         code if the output has no count. For a linter or a build it is enough if the answer tells of a failure, and of
         no success."""
-        answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
-        answer = unicodedata.normalize("NFKC", answers[-1]) if answers else ""
+        answer = self._answer()
         clauses = [_Clause.read(text, self.state.language) for text in re.split(CLAUSE, answer)]
         run = next((evidence for evidence in reversed(self.state.evidence) if evidence.check == report), None)
         number = report.failed or (failures_in(run.output) or run.code if run else 0)

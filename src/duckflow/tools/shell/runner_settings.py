@@ -35,7 +35,13 @@ JAVASCRIPT = re.compile(r"(?:jest|vitest|vite|babel)\.(?:config|workspace|setup)
 JAVASCRIPT_KEYS = frozenset(("jest", "vitest", "mocha", "babel"))
 PACKAGE = "package.json"
 TEST_NAME = re.compile(r"test_.*\.py|.*_test\.py")
-LOADS_PLUGINS = re.compile(r"\bpytest_plugins\b|\b_pytest\b")
+LOADS_PLUGINS = re.compile(r"\b(?:pytest_plugins|_pytest|load_tests)\b")
+CHECKER_SETTINGS = re.compile(
+    r"\.?(?:ruff|flake8|pylint|mypy|pyright|eslint|tsconfig|jsconfig|prettier|biome|stylelint|golangci|clippy|rubocop|"
+    r"shellcheck|importlinter|bandit)[\w.-]*|pyrightconfig\.json|\.\w*ignore|go\.mod|Cargo\.toml|.*\.tsbuildinfo"
+)
+PATH_WORD = r"[\w./-]+"
+MOST_NAMES = 10_000
 PACKAGE_RUNNERS = frozenset(("npm", "pnpm", "yarn", "bun"))
 HARMLESS_KEYS = frozenset((
     "pythonpath", "minversion", "markers", "asyncio_mode", "asyncio_default_fixture_loop_scope", "xfail_strict",
@@ -89,7 +95,9 @@ def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
     if runner in PACKAGE_RUNNERS or name == PACKAGE:
         return name == PACKAGE and not _plain_package(text_of(path), words)
     if runner in ("pytest", "python", "unittest"):
-        return bool(PYTHON_START.fullmatch(name)) or (runner == "pytest" and not _plain_for_pytest(name, path, text_of))
+        is_loading = (TEST_NAME.fullmatch(name) or name == "__init__.py") and LOADS_PLUGINS.search(text_of(path))
+        is_plain = runner != "pytest" or _plain_for_pytest(name, path, text_of)
+        return bool(PYTHON_START.fullmatch(name) or is_loading) or not is_plain
     if runner in ("jest", "vitest", "mocha"):
         return bool(JAVASCRIPT.fullmatch(name))
     return bool(SCRIPTS.fullmatch(name))
@@ -110,8 +118,28 @@ def _is_loaded(words: list[str], path: str) -> bool:
 
 
 def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
-    """Returns all names in the script that a check runs through npm or make. Among them are the files that the script
-    runs."""
+    """Returns all names in the script that a check runs through npm or make, and in the scripts that it runs."""
+    return with_scripts(_names_in_script(report, folder), folder)
+
+
+def is_checker_setting(path: str) -> bool:
+    """Says whether a file can tell a checker of types or style, or a build, what to leave out."""
+    name = _name(path)
+    return name in SETTINGS or CHECKER_SETTINGS.fullmatch(name) is not None
+
+
+def with_scripts(names: Iterable[str], folder: Path) -> set[str]:
+    """Returns the names, and all names in shell scripts among them, and so on. Among them are the files that run."""
+    found, waiting = set[str](), list(names)
+    while waiting and len(found) < MOST_NAMES:
+        name = waiting.pop()
+        if name not in found and name.endswith((".sh", ".bash", ".mk")):
+            waiting += re.findall(PATH_WORD, text_in(folder, name))
+        found.add(name.removeprefix("./"))
+    return found
+
+
+def _names_in_script(report: CheckReport, folder: Path) -> set[str]:
     words = report.check.split()
     if words[0] == "make":
         rules = re.findall(r"(?m)^([\w.-]+):.*\n((?:\t.*\n?)*)", text_in(folder, "Makefile"))
@@ -124,7 +152,7 @@ def files_of_scripts(report: CheckReport, folder: Path) -> set[str]:
             return set()
     else:
         return set()
-    return {word.removeprefix("./") for word in re.findall(r"[\w./-]+", text)}
+    return {word.removeprefix("./") for word in re.findall(PATH_WORD, text)}
 
 
 def _plain_package(text: str, words: list[str]) -> bool:
@@ -150,7 +178,7 @@ def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
     if name == CONFTEST:
         return _only_fixtures(text_of(path))
     if name not in INI + TOML:
-        return not (TEST_NAME.fullmatch(name) and LOADS_PLUGINS.search(text_of(path)))
+        return True
     try:
         settings = _ini_settings(text_of(path)) if name in INI else _toml_settings(text_of(path))
     except (ValueError, AttributeError, RecursionError):
