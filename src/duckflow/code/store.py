@@ -94,8 +94,8 @@ class CodeMap:
                 self._connection = self._kept = None
 
     def changes(self) -> Changes:
-        """Compares the map with the folder. Checks only known files, which is much faster than a walk; a new file
-        changes its folder's time. Walks through the whole folder if ignore rules have changed."""
+        """Compares the map with the folder. It looks only at known files and folders, which is much faster than a walk;
+        a new file shows in the time of its folder. If ignore rules have changed, it walks through the whole folder."""
         files, folders = self._known()
         if not folders or any(path.endswith(RULES_FILE) and _time(self._at(path)) != folders[path] for path in folders):
             return _compared(walk(self.workspace), files, folders)

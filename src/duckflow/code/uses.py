@@ -1,5 +1,5 @@
-"""Finds the uses of a definition. Places with the definition's name are told apart, as far as the text allows, from
-places that mean another definition of the same name."""
+"""Finds the uses of a definition. As far as the text allows, these are distinguished from places that mean another
+definition of the same name."""
 
 import ast
 import re
@@ -61,8 +61,8 @@ class PythonProject:
         return self._of_unknown[target]
 
     def _meant_by_name(self, target: Symbol) -> Meaning:
-        """Judges a member of an object of unknown type: an unusual name that is defined only once means that
-        definition."""
+        """Judges a member of an object of unknown type. If the member's name is unusual and defined only once, it means
+        that definition."""
         kinds_in_file = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
         if kinds_in_file.get(target.parent) == "function":
             return "other"

@@ -156,7 +156,8 @@ def _programs(folder: Path) -> dict[str, tuple[int, ...]]:
 
 
 def _question(message: str, paths: Sequence[str], programs: Sequence[str], hint: tuple[Phrase, ...] = ()) -> Question:
-    """Shows the message, and beside it the files. The message itself does not list the files, since git does."""
+    """Makes the question that shows the message, and beside it the files. The message itself does not list the files,
+    since git does."""
     keys = ("yes", "edit", "no")
     choices = tuple(Choice(key=key, label=say(f"commit.{key}"), takes_text=key == "edit") for key in keys)
     path_list = ", ".join([*map(shown, paths[:LISTED]), *(["…"] if len(paths) > LISTED else [])])

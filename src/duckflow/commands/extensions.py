@@ -121,8 +121,8 @@ class ExtensionCommands:
         return "\n".join(lines) or words("skill.none")
 
     async def _list_hooks(self, context: CommandContext, wanted: str) -> str:
-        """Lists every hook with its whole command, and problems with hooks. A number changes the rights of one of the
-        folder's hooks; `forget` withdraws every yes."""
+        """Lists every hook with its whole command, and problems with hooks. A number in `wanted` first changes the
+        rights of that hook, if the folder brought it; `forget` withdraws every yes instead."""
         words, (hooks, problems) = context.words, self._hooks.standing()
         programs = self._hooks.consent.programs
         if wanted.strip() == "forget":

@@ -71,7 +71,7 @@ def _open_question(question: Question, words: Words) -> str:
 
 
 SHOWN_CHANGE = 0.005
-"""The smallest change of a vital that is shown: a smaller one would be shown as 0.00."""
+"""The smallest change of a vital (mood, focus, stamina) that is shown: a smaller one would be shown as 0.00."""
 
 
 def status(context: CommandContext, _: str) -> str:

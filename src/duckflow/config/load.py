@@ -50,7 +50,8 @@ def load(user_file: Path, folder: Path, flags: Mapping[str, Any]) -> Loaded:
 
 
 def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
-    """Checks only the sections that set a value: building the checks of all sections takes 10 ms of every start."""
+    """Checks the merged values, but only in sections in which a value is set. To build the checks of all sections would
+    take 10 ms of every start."""
     sections: dict[str, Any] = {}
     name = ""
     try:

@@ -21,7 +21,7 @@ CONDITION = re.compile(r"(\w+)\((.*)\)", re.DOTALL)
 
 
 class Hook(NamedTuple):
-    """A program that is told of one event."""
+    """A program of the user or the work folder that Duckflow runs at one kind of event, such as a tool call."""
 
     event: str
     matcher: str
@@ -30,7 +30,7 @@ class Hook(NamedTuple):
     """The arguments, if the hook is started without a shell."""
     seconds: float
     source: str
-    """The file that the hook stands in; empty for Duckflow's own settings."""
+    """The file in which the hook was found; empty for Duckflow's own settings."""
     folder: Path
     condition: str = ""
     waits: bool = True

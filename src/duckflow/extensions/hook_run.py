@@ -23,7 +23,7 @@ AS_OTHERS: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
 
 
 class HookTranscript:
-    """A file with messages for hooks to read. It is brought up to date before a hook is told of it, and holds only
+    """A file with messages for hooks to read. It is brought up to date before a hook gets its path, and holds only
     messages since this session began."""
 
     def __init__(self, path: Path, session_id: str, folder: str) -> None:

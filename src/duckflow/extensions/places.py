@@ -87,9 +87,9 @@ Groups = tuple[dict[str, Any], ...]
 
 
 class HookSettings(Section):
-    """Programs of the user's that are told of events. The groups have the format that other assistants use: a
-    `matcher`, and `hooks` with `type = "command"`, `command` and `timeout`. Hooks in these settings run without a
-    question."""
+    """Programs of the user's that Duckflow runs at certain events. The groups have the format that other assistants
+    use: a `matcher`, and `hooks` with `type = "command"`, `command` and `timeout`. Hooks in these settings run without
+    a question."""
 
     enabled: bool = True
     others: bool = True

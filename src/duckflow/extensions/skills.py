@@ -23,7 +23,7 @@ class Skill(NamedTuple):
     path: Path
     own: bool
     offered: bool = True
-    """True if the model is told of the skill; otherwise only the user can call for it."""
+    """True if the skill is offered to the model; otherwise only the user can call for it."""
     typed: bool = True
     """True if the user may run the skill by typing `/NAME`."""
     warnings: tuple[Phrase, ...] = ()
@@ -51,7 +51,7 @@ class Skill(NamedTuple):
 
 
 def find_skills(home: Path | None, project: Path | None) -> list[Skill]:
-    """Returns the skills by name. Of two skills with one name the user's own counts, then the one found first.
+    """Returns the skills by name. If two have the same name, the user's own is returned, or else the one found first.
     `project` is None until the folder is trusted."""
     skills: dict[str, Skill] = {}
     for skills_folder in places_in(home, project, SKILL_PLACES):

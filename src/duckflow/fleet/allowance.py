@@ -19,7 +19,7 @@ from duckflow.state.data import Phrase, say
 ALLOWING = 2026_2206
 """The lock of the database under which calls are granted."""
 MINUTE = 62.0
-"""Seconds that count as a minute, with some margin: a call is made a little after it was granted."""
+"""Seconds that count as a minute. They include a margin, because a call is made a little after it was granted."""
 ANOTHER_LOOK = 1.0
 LONGEST_WAIT = 5.0
 OPEN = CALLS.c.ended.is_(None)

@@ -24,7 +24,8 @@ SAFE_PART = 0.75
 only after the whole lease."""
 DEAD = sa.select(WORKERS.c.worker).where(WORKERS.c.until == 0)
 OVER: dict[str, Any] = {"until": 0.0, "pid": 0}
-"""The values in the row of a worker that has left: it is dead, and nobody has to end its process."""
+"""The values that are written into the row of a worker that has left. They say that the worker is dead, and that nobody
+has to end its process."""
 
 
 def is_gone(worker: sa.Row[Any], now: float) -> bool:

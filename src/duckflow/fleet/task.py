@@ -126,7 +126,8 @@ class AttemptOrder(FrozenData):
     task: FleetTask
     number: int = Field(ge=1)
     go: int = 1
-    """Number of times that the attempt was begun. A later go continues on its branch, where the last go was cut off."""
+    """Number of times that the attempt was begun. From the second time on it continues on its branch, from the work
+    that was saved when it was cut off."""
     mend: str = Field(default="", pattern=COMMIT)
     """A commit with which the attempt's branch has conflicts. It is merged into the worktree, and the attempt has to
     resolve the conflicts."""

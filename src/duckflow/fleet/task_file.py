@@ -30,7 +30,7 @@ OWN = frozenset({"onto", "remote"})
 LISTS = ("checks", "include", "may_touch", "after", "secrets")
 VARIABLE = re.compile(r"\{(\w+)\}")
 FILLED = ("name", "prompt", "repository", "after")
-"""The only fields in which variables of the matrix are filled in. The variables' values may be lists from strangers."""
+"""The only fields in which variables of the matrix are filled in, because the values may come from strangers."""
 HEAD = re.compile(rf"""\s*(?:\[\s*)+["']?(?:{TABLE}|fleet|matrix)["']?\s*\]""")
 FIELD = re.compile(rf"""(?:{"|".join((TABLE, *FleetTask.model_fields))})\s*=\s*["'\[{{\d]""")
 NO_WORD = re.compile(r"[^\w]+")
@@ -305,8 +305,9 @@ def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clon
 
 
 async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptState]) -> list[dict[str, str]]:
-    """Returns a row for each task: the patch of the picked attempt, else of the last attempt that changed something. A
-    task with secrets gives only a patch that was searched for them; a failed attempt may not have been searched."""
+    """Returns a row for each task: the patch of the picked attempt, or else of the last attempt that changed something.
+    If the task has secrets, only attempts that passed are used, because others may not have been searched for the
+    secrets."""
     rows: list[dict[str, str]] = []
     for state in states:
         task = state.task

@@ -30,8 +30,8 @@ MOST_WAITING = 4
 """The most attempts that may wait for a person, as a multiple of the attempts that may run. Waiting attempts take
 memory, too."""
 TIDYING_PART = 0.15
-"""The part of a lease in which attempts may end by themselves when their worker gives up. The lease then still has more
-time left than this."""
+"""The part of a lease in which attempts may end by themselves when their worker gives up. It is less than the part of
+the lease that is left then."""
 
 
 class Workplace(NamedTuple):

@@ -88,7 +88,8 @@ MERGING = ".merge"
 
 
 class Worktree:
-    """A worktree made by `open_worktree`. Changes count from the commit `start`; the branch is at commit `stands`."""
+    """A worktree made by `open_worktree`. The attempt's changes are the differences from the commit `start`; its branch
+    is at the commit `stands`."""
 
     def __init__(self, git: Git, main: Git, start: str, stands: str) -> None:
         self.git = git
@@ -127,7 +128,7 @@ class Worktree:
         return commit
 
     async def _in_pieces(self) -> bool:
-        """Says whether the work so far would become more than one commit."""
+        """Says whether the attempt has several commits, or one commit and staged changes."""
         commit_count = await self.git("rev-list", "--count", values=[f"{self.start}..HEAD"])
         return commit_count not in ("0", "1") or (
             commit_count == "1" and bool((await self.git.ends("diff", "--cached", "--quiet")).code)
@@ -265,8 +266,8 @@ async def _settle(order: AttemptOrder, main: Git, folder: Path, note: Note) -> N
 
 
 async def _keep(order: AttemptOrder, main: Git, git: Git) -> bool:
-    """Commits work that is not on the branch yet, and says whether the branch was moved. A half-made worktree has no
-    index, so all files would look removed there."""
+    """Commits work that is not on the branch yet, and says whether the branch was moved. A half-made worktree is left
+    alone: it has no index, so all files would look removed."""
     if not Path(await git("rev-parse", "--git-path", "index")).exists():
         return False
     await git.ends("merge", "--abort")

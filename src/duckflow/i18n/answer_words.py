@@ -141,7 +141,7 @@ class ScopeWords(NamedTuple):
 
     @property
     def speaks(self) -> bool:
-        """Says whether any of the words tells how far a yes goes."""
+        """Says whether any of the words is about the scope of a yes (how far it goes)."""
         return bool({"spared", "long", "rest", "grant"} & {*self.kinds})
 
     @property

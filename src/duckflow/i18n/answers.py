@@ -64,22 +64,22 @@ class WholeAnswer(NamedTuple):
     about: str = ""
     """The thing that the scope is for, in the user's words; empty where it is the thing that was asked about."""
     for_good: bool = False
-    """The answer contains the word that a permanent rule requires."""
+    """True if the answer contains the word that a permanent rule requires."""
     condition: bool = False
-    """The user wants something else first, so nothing may be done yet."""
+    """True if the user wants something else first, so that nothing may be done yet."""
     background: bool = False
     bounded: bool = False
-    """The yes is only for the things it names, not for other things that were asked about."""
+    """True if the yes is only for the things it names, not for other things that were asked about."""
     asks: bool = False
-    """The answer asks something back, so it is neither yes nor no."""
+    """True if the answer asks something back, so that it is neither yes nor no."""
     waits: bool = False
-    """The user has not decided yet."""
+    """True if the user has not decided yet."""
     wish: bool = False
-    """The answer agrees, but says more or sets a condition."""
+    """True if the answer agrees, but says more or sets a condition."""
     reaches: bool = False
-    """The answer has words about the scope of a yes (how far it goes), but their meaning is not certain."""
+    """True if the answer has words about the scope of a yes (how far it goes), but their meaning is not certain."""
     against: bool = False
-    """Some words of the answer may speak against the thing that was asked."""
+    """True if some words of the answer may speak against the thing that was asked."""
     rest: str = ""
     """The part of an answer with a yes that is not understood. `agreed` holds the understood part."""
     agreed: "WholeAnswer | None" = None

@@ -1,5 +1,5 @@
 """Finds out whether a text asks the user something: by a question mark, by the form of its last sentence, or by asking
-for a decision. The grammar of each language stands in the language's folder (`patterns/asking.txt`)."""
+for a decision. The grammar of each language is in the language's folder (`patterns/asking.txt`)."""
 
 import re
 import unicodedata

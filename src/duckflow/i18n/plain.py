@@ -42,8 +42,8 @@ def plain(text: str) -> str:
 TAB = 4
 LONGEST_SPACE = 24
 DEEPEST = 48
-"""Columns by which code may be indented, at the beginning of a line or after the sign of a diff. A tab counts as
-four."""
+"""The most columns by which code may be indented, at the beginning of a line or after the sign of a diff. A tab counts
+as four."""
 MOST_MARKS = 2
 RUNS = re.compile(
     r"(?P<spaces>[ \t\u3000]{7,})"

@@ -197,7 +197,7 @@ def may_find(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 
 def contains(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether one of the words of a plain list stands anywhere in the text."""
+    """Says whether one of the words of a plain list occurs anywhere in the text."""
     lowered_text, codes = text.lower(), languages_in(text, language)
     return any(word in lowered_text for code in codes for rule in rules(code, name) for word in rule.listed)
 

@@ -26,7 +26,8 @@ class Prefixes:
     time to read that beginning again. When saving or restoring fails, only that time is lost."""
 
     def __init__(self, folder: Path, about: str, most_bytes: int) -> None:
-        """`about` names the model's file, its size and its context: a slot fits only these."""
+        """`about` names the model's file, its size and its context. A slot (a saved state) fits only the same file,
+        size and context."""
         self._folder = folder
         self._about = about
         self._most = most_bytes

@@ -158,7 +158,8 @@ class EndpointModel:
         )
 
     def _lowered(self, asked: WireRequest, response: HttpAnswer, answer: str, tried: set[Abilities]) -> Abilities:
-        """Returns the parts of a request to try after a refusal. Raises a Setback if no smaller request would help."""
+        """Returns the parts of a request to try after a refusal. Raises a Setback, which ends this attempt, if no
+        smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
         is_unclear = setback.error.key == "model.request_refused"

@@ -1,4 +1,4 @@
-"""Endpoints that serve models: the known ones and the user's own; and the keys for them."""
+"""The endpoints that serve models, both the known ones and the user's own, and the keys for them."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -108,8 +108,8 @@ def _changed(endpoint: Endpoint, settings: EndpointSettings) -> Endpoint:
 
 
 def _at_other_address(endpoint: Endpoint, url: str) -> Endpoint:
-    """Returns the endpoint at another server. Whether that server needs a key, and what it can do, is unknown. Few
-    servers except OpenAI's own speak the `responses` wire."""
+    """Returns the endpoint at another server. Whether that server needs a key, and what it can do, is unknown. The
+    `chat` wire takes the place of `responses`, which few servers except OpenAI's own speak."""
     wire = "chat" if endpoint.wire == "responses" else endpoint.wire
     return endpoint._replace(base_url=url, key_needed=False, tools=False, wire=wire, cache_key=False)
 

@@ -22,8 +22,8 @@ from duckflow.whole_text import read_json
 FORMATS: tuple[str, ...] = ("strict", "schema", "object", "text")
 """Ways to ask for JSON: a strict schema, a schema as a guide, any JSON object, only words in the prompt."""
 TOOLS = ("", "native", "json")
-"""Values of `Abilities.tools`: it is not known whether native tool calls work; they work (seen or listed); they do not
-work, so JSON is used."""
+"""Values of `Abilities.tools`. Empty: it is not known whether native tool calls work. `native`: they work. `json`: they
+do not work, so JSON is used."""
 LIMITS = ("max_tokens", "max_completion_tokens", "")
 
 LIMIT_TOO_LARGE = r"(?s)max_?(completion_|output_?)?tokens.{0,120}(too large|at most|exceed|less than|maximum)"

@@ -153,8 +153,8 @@ class Failures:
                 return Setback(ProviderRefused(f"model.{meaning}", **values))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
-        """Returns a Setback if pictures are the reason for the refusal: the model cannot see, or one of the pictures
-        cannot be used. Else returns None."""
+        """Returns a Setback (the failure of an attempt) if pictures are the reason for the refusal: the model cannot
+        see, or one of the pictures cannot be used. Otherwise returns None."""
         meaning = self._meaning("pictures", status, answer)
         error = PicturesRefused(f"model.{meaning}", model=self._name, detail=self.detail(answer))
         return Setback(error) if meaning else None

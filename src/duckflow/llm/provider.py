@@ -197,7 +197,8 @@ LONGEST_LEAD = 1000
 
 
 class Thoughts:
-    """Separates the thoughts, which stand between tags at the beginning of a reply, from the reply's text."""
+    """Separates a model's thoughts from the reply's text. The thoughts are between tags at the beginning of the
+    reply."""
 
     def __init__(self) -> None:
         self._held = ""

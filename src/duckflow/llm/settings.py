@@ -62,7 +62,7 @@ class LlmSettings(Section):
     """Amount of thinking for models that think before they reply; empty leaves it to the model. A model that does not
     have this level gets the nearest one."""
     tools: Literal["auto", "native", "json"] = "auto"
-    """Use of native tool calls; `auto` means where the endpoint takes them. Small models get JSON."""
+    """Use of native tool calls. With `auto` they are used where the endpoint takes them, but small models get JSON."""
     window: int = Field(default=0, ge=0)
     """Tokens of a request and its reply; 0 means the known window of the model."""
 
@@ -85,7 +85,8 @@ class LlmSettings(Section):
     """Days after which parts that an endpoint has refused are tried again."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
-    """Prices by model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`. Others have listed prices."""
+    """Prices by model, with or without its endpoint: `openai:gpt-5-mini` or `gpt-5-mini`. Models that are not named
+    here have their listed prices."""
     endpoints: dict[str, EndpointSettings] = Field(default_factory=dict)
 
 

@@ -25,8 +25,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class EventReader:
-    """Turns bytes into the JSON objects of `data:` lines. `done` is set by `[DONE]`. `stray` holds the bytes before the
-    first event, for endpoints that answer with one JSON body instead of a stream."""
+    """Turns bytes into the JSON objects of `data:` lines. `done` becomes True at `[DONE]`. `stray` holds the bytes
+    before the first event, for endpoints that answer with one JSON body instead of a stream."""
 
     def __init__(self) -> None:
         self.done = False
@@ -226,7 +226,8 @@ class ReplyListener:
         self._pieces = response.pieces()
 
     async def pieces(self, deadline: float) -> AsyncGenerator[Piece, None]:
-        """Yields the pieces of the reply as they come. Raises a Setback if the response is not a whole reply."""
+        """Yields the pieces of the reply as they come. Raises a Setback, which ends this attempt, if the response is
+        not a whole reply."""
         clock = asyncio.get_running_loop().time
         latest_end = clock() + self._settings.reply_seconds
         async with aclosing(self._pieces):

@@ -172,8 +172,8 @@ def _keep_owner_and_mode(handle: int, old: os.stat_result) -> None:
 
 
 def _sync(folder: int) -> None:
-    """Makes a new name in a folder survive a power cut. Some file systems cannot do that, and there the file itself is
-    safe already."""
+    """Makes sure that a new name in a folder survives a power cut. Some file systems cannot do that; then only the
+    content of the file is safe."""
     with contextlib.suppress(OSError):
         handle = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
         try:

@@ -1,5 +1,5 @@
-"""Finds files of the work folder that programs elsewhere start: a link leads to them, as to the settings of a shell
-that somebody keeps in a repository; a hook of git names them; or they lie on PATH."""
+"""Finds files of the work folder that are started from elsewhere. Such a file lies on PATH, or a hook of git names it,
+or a link in the user's home leads to it (as when `~/.bashrc` is a link into a repository)."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ from duckflow.safety.repository import find_repository
 
 IN_HOME = (".", ".config", ".local/bin", "bin", ".config/systemd/user", ".config/autostart", "Library/LaunchAgents")
 PARENTS = (".config",)
-"""Folders in the home folder whose folders are looked into, too."""
+"""Folders in the user's home whose subfolders are searched for links, too."""
 MOST_ENTRIES = 2000
 LARGEST_HOOK = 64 * 1024
 WORD = re.compile(r"[^\s'\"=;&|()<>`$]+/[^\s'\"=;&|()<>`$]+")

@@ -150,7 +150,8 @@ class JudgedCommand(NamedTuple):
     shut_in: bool = False
     """True if the command stays in the sandbox to its end, and asks for neither network nor secrets."""
     tools: tuple[ProjectTool, ...] = ()
-    """The project's own tools that the command runs in the sandbox, if apart from them it only reads."""
+    """The project's own tools that the command runs in the sandbox. It is empty if the command also does anything else
+    than reading."""
     leaves: bool = False
     """True if the command names something outside the work folder."""
 

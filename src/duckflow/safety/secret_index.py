@@ -21,10 +21,9 @@ from duckflow.safety.repository import Repository, find_repository
 from duckflow.safety.secrets import own_secret_name, secret_name
 
 PACKAGES = frozenset(("node_modules", "site-packages"))
-"""Folders of installed packages. Packages bring keys and certificates, so there a file counts as secret only by a name
-that people give to their own secrets. These folders are read when something is installed or removed, or when a secret
-file in them has moved, not before each command: no command can bring another secret there, since neither a secret file
-nor a folder above it can be moved."""
+"""Folders of installed packages. There a file counts as secret only by a name that people give to their own secrets,
+because packages bring keys and certificates. The folders are read when something is installed or removed, not before
+each command, since no command can move a secret file into them."""
 GIT_RECORD = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?[ \n]|ref: ")
 """Matches the beginning of a branch's file or log in `.git`. Such a file has the name of the branch, which may look
 like the name of a secret."""
@@ -37,8 +36,8 @@ MOST_FILES = 200
 LARGEST_TRACKED = 1024 * 1024
 LONGEST_RECORD = 80
 SETTLED_NS = 50_000_000
-"""Nanoseconds: a folder that changed less than this before it was read may change again without getting another
-time."""
+"""Nanoseconds after which a second change of a folder surely gets another time. A folder that is read sooner after a
+change may change again unnoticed."""
 
 
 class ListedFolder(NamedTuple):
@@ -135,8 +134,8 @@ class SecretIndex:
                 )
 
     def covered(self, record: Path | None = None) -> CoveredSecrets:
-        """Returns the secret files that git does not track, as far as git's index can be believed. `record` is the file
-        that remembers which ones git tracked."""
+        """Returns the secret files that git does not track. An entry of git's index proves that a file is tracked only
+        if `_believed` accepts the entry. `record` is the file that remembers which secret files git tracked."""
         links = BEHIND_LINKS + str(self._folder)
         if self._tracked is None:
             self._linked |= {*_recorded(record).get(links, ())}
@@ -206,8 +205,8 @@ class SecretIndex:
             }
 
     def _places(self, paths: Iterable[str], links: int = 0) -> tuple[int, ...]:
-        """Returns the inodes of these files. An inode is 0 where there is no file, a link leads to it, or it has no
-        more than `links` hard links."""
+        """Returns the inodes of these files. A 0 stands for a path that does not exist or goes through a link, and for
+        a file with at most `links` names (hard links)."""
         real_folder = os.path.realpath(self._folder)
         return tuple(_inode(f"{real_folder}/{path}", links) for path in paths)
 
@@ -316,9 +315,8 @@ def _holds(path: Path, entry: bytes) -> bool:
 
 
 def _recorded(record: Path | None) -> dict[str, list[str]]:
-    """Returns the recorded paths. The key is the top of a folder that commands have run in, and the paths are its
-    secret files that git tracked. Under a key with the prefix `BEHIND_LINKS` are the files that links with names of
-    secrets led to."""
+    """Returns the recorded secret files that git tracked, by the top folder in which commands have run. A key with the
+    prefix `BEHIND_LINKS` holds the files to which links with names of secrets led."""
     with contextlib.suppress(OSError, ValueError):
         return json.loads(record.read_bytes()) if record else {}
     return {}

@@ -73,8 +73,8 @@ the pattern checks only after that letter that a word begins there."""
 
 @lru_cache(8192)
 def secret_name(path: str) -> bool:
-    """Says whether a path looks like it holds a secret; templates, public keys and code do not. The answers are kept,
-    because every command asks for all names in the folders of programs."""
+    """Says whether a path has the name of a secret. Templates, public keys and code do not count. Answers are cached,
+    because before each command all names in the folders of programs are checked."""
     *folders, name = path.lower().replace("\\", "/").split("/")
     name = _original(name)
     tells_secret = own_secret_name(name) or name.endswith(ENDINGS)
@@ -197,8 +197,8 @@ def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
 
 
 def _parts(value: str) -> set[str]:
-    """Returns the secret parts of a value. The set is empty where much of the value consists of lines too short to be
-    told from other text."""
+    """Returns the secret parts of a value. The set is empty if much of the value consists of short lines, which cannot
+    be distinguished from other text."""
     lines = [line.strip() for line in re.split(r"[\r\n]+|\\[rn]", value)]
     short_lines = "".join(line for line in lines if len(line) < SHORTEST_LINE)
     parts = {line for line in lines if len(line) >= SHORTEST_LINE}

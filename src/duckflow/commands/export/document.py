@@ -168,7 +168,8 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
 
 
 def save(path: Path, text: str) -> None:
-    """Replaces whatever stands at the path by a new file. A link or a pipe is replaced and never written to."""
+    """Writes a new file in place of whatever is at the path. A link or a pipe is replaced; nothing is written through
+    it."""
     new_file = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
         handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)

@@ -22,7 +22,8 @@ Points = Sequence[tuple[int, Vitals]]
 
 
 def svg_chart(points: Points, words: Words) -> str:
-    """Draws one named line for each vital, from 0 to 1 over the turns. Returns an empty text without points."""
+    """Draws one named line for each vital (mood, focus, stamina), from 0 to 1 over the turns. Returns an empty text
+    without points."""
     if not points:
         return ""
     shown_points = thinned(points, MOST_POINTS)

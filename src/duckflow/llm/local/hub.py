@@ -82,8 +82,8 @@ class Incoming:
 
     @contextmanager
     def alone(self, waiting: Callable[[], None] | None = None) -> Generator[None]:
-        """Holds the model's lock. `waiting` is called again and again while another process has the lock. Without
-        `waiting`, a lock that is taken raises a ModelError."""
+        """Holds the model's lock. While another process has the lock, `waiting` is called again and again. Without
+        `waiting`, a ModelError is raised instead."""
         with self._lock.open("a") as file:
             while True:
                 try:

@@ -1,9 +1,9 @@
 """The child process: llama.cpp's server on a loopback port. The process ends when its parent ends, in whatever way.
 
-Started as `python -m duckflow.llm.local.serve MODEL_FILE`. It reads one line of JSON from stdin (the settings of the
-local model, and with them the parent's number, the folder for prefixes and the key, which other users could see among
-the arguments), and writes one line to stdout: `{"url": ...}` when it listens, or `{"failed": ...}`. When stdin closes,
-it ends.
+It is started as `python -m duckflow.llm.local.serve MODEL_FILE`. It reads one line of JSON from stdin: the settings of
+the local model, the parent's process id, the folder for prefixes, and the key, which other users could see among the
+arguments. It writes one line to stdout: `{"url": ...}` when it listens, or `{"failed": ...}`. When stdin closes, it
+ends.
 """
 
 import importlib

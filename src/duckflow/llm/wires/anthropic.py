@@ -142,8 +142,8 @@ def arguments(text: str) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any]) -> None:
-    """Marks the parts that the endpoint should cache, which is everything before a mark: the tools and the system text,
-    and the conversation up to the last text. The last text describes the current state, which is not worth caching."""
+    """Marks places in the prompt; the endpoint caches everything before a mark. The tools, the system text and the
+    conversation are cached. The last text is not, since it describes the current state."""
     if body.get("system"):
         body["system"][-1] |= MARK
     blocks = [block for turn in body["messages"] for block in turn["content"]]

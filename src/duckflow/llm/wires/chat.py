@@ -139,8 +139,8 @@ def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[Pro
 
 
 def _mark(messages: list[dict[str, Any]]) -> None:
-    """Marks the parts that Claude should cache: everything before a mark. The last message, the current state, is left
-    out."""
+    """Marks places in the prompt; Claude caches everything before a mark. The last message is not cached, since it
+    describes the current state."""
     for message in (messages[0], *(messages[-2:-1] if len(messages) > 2 else ())):
         text = message["content"]
         if isinstance(text, str) and text:

@@ -102,7 +102,7 @@ class WireRequest(NamedTuple):
 
 Told = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that translates a wire's event into a chunk as the chat wire sends it, so that one reader suits all wires.
-The chunk names the reason why a reply ended by a Finish."""
+The chunk names the reason why a reply ended in Duckflow's own words (`Finish`)."""
 
 
 class Wire:
@@ -152,8 +152,8 @@ def wire_named(name: str) -> Wire:
 
 
 def reasons(**words: str) -> dict[str, Finish]:
-    """Makes a table that translates an endpoint's word for the end of a reply to a Finish. The arguments list, for each
-    Finish, the words that mean it."""
+    """Makes a table that translates an endpoint's word for the end of a reply to Duckflow's own word (a Finish). The
+    arguments list, for each Finish, the endpoint's words that mean it."""
     return {word: cast("Finish", finish) for finish, line in words.items() for word in line.split()}
 
 

@@ -1,1 +1,2 @@
-"""Programs that come with a work folder: the copy of the folder from which they run, made before the user's yes."""
+"""Programs that come with a work folder. They are taken from a copy of the folder, which is made before the user is
+asked about them."""

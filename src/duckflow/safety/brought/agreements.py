@@ -11,14 +11,14 @@ from typing import Any, Literal, NamedTuple
 from duckflow.safety.brought.copies import FolderCopies
 
 Right = Literal["network", "sockets", "home", "outside"]
-"""A right that a program may get: `network`; `sockets`, local sockets; `home`, a private writable home and cache;
-`outside`, no sandbox at all."""
+"""A right that a program may get: the network (`network`), local sockets (`sockets`), a private writable home and cache
+(`home`), or no sandbox at all (`outside`)."""
 RIGHTS: tuple[Right, ...] = ("network", "sockets", "home", "outside")
 
 
 class BroughtProgram(NamedTuple):
-    """A hook or a server that a work folder brings. `name` stays the same when its command changes. A program whose
-    text in `shown` differs is another program, and the user is asked about it."""
+    """A hook or a server that a work folder brings. `name` stays the same when the command changes. When the text in
+    `shown` changes, the user is asked about the program again."""
 
     name: str
     shown: str

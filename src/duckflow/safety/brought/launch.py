@@ -179,8 +179,8 @@ def _replaced(text: str, folder: str, copy: str) -> str:
 
 
 def python_folders(line: str, folder: Path, may: Callable[[Path], bool]) -> list[str]:
-    """Returns the folders of the Python scripts that a line names and `may` allows. With PYTHONSAFEPATH set, Python
-    does not look for modules there by itself."""
+    """Returns the folders of the Python scripts that a line names and `may` allows. The caller adds them to Python's
+    search path, because Python itself does not look there when PYTHONSAFEPATH is set."""
     scripts = [Path(os.path.realpath(folder / Path(word).expanduser())) for word in WORD.findall(line) if ".py" in word]
     return list(dict.fromkeys(str(script.parent) for script in scripts if script.is_file() and may(script)))
 
@@ -242,9 +242,9 @@ class BroughtLaunch:
         return Launch(command, start_folder, variables, leaves_rest=leaves_rest)
 
     def _starts_by_path(self, command: Sequence[str]) -> bool:
-        """Says whether a file of the copy that the command names contains the path of the real folder, as the first
-        line of a script in `.venv/bin` does. The program at that path is not in the copy, so the user has not agreed to
-        it."""
+        """Says whether the command names a file of the copy that contains the path of the real folder, as scripts in
+        `.venv/bin` do in their first line. The user has not agreed to the program at that path, since it is not in the
+        copy."""
         names = {os.fsencode(name) for name in (self._folder, os.path.realpath(self._folder))} - {b"/"}
         path_of_folder = re.compile(rb"(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w.+@-])") if names else None
         copy = Path(os.path.realpath(self._copy))

@@ -23,15 +23,15 @@ HARMLESS = names("""
 touch afplay aplay canberra-gtk-play dunstify espeak notify-send ntfy osascript paplay pw-play say spd-say
 terminal-notifier tput curl logger pbcopy wall wget wl-copy xclip xsel
 """)
-"""Programs that read no instructions from the folder, beside those that only read: parts of the shell, and programs
-that write files, notify or send."""
+"""Parts of the shell, and programs that write files, notify or send. None of them reads instructions from the folder
+that it runs in. The programs that only read are in another table (`READERS`)."""
 CODE = re.compile(r"-[a-z]*c")
 PLAIN_WRAPPERS = ("unknown_program", "as_administrator", "at_run_time")
 
 
 FETCHERS = names("npx pnpx bunx uvx")
-"""Programs that fetch what they run. A folder in their arguments is for the fetched program: they start nothing from
-it."""
+"""Programs that fetch another program and run it (`npx prettier src`). A folder among the arguments is data for the
+fetched program; nothing in the folder is started."""
 STARTERS = (
     INTERPRETERS
     | FETCHERS
@@ -58,8 +58,8 @@ def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
 
 
 def runs_of_folder(line: str, folder: Path, home: str) -> bool:
-    """Says whether a command of the user's may run something that the model has written: it names a file of the work
-    folder, or a program that may read its instructions there."""
+    """Says whether a command of the user's may run something that the model has written. It may if it names a file of
+    the work folder, or a program that reads instructions there, as `make` does."""
     text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
     text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
     words = [word.rstrip("/") for word in WORD.findall(text)]
@@ -85,8 +85,8 @@ def _is_file_of(folder: Path, path: Path) -> bool:
 
 
 def _is_known(call: Call) -> bool:
-    """Says whether a call certainly reads no instructions from the folder that it runs in. A file of the user's own
-    counts by its path, unless it is a program on PATH."""
+    """Says whether a call certainly reads no instructions from the folder that it runs in. A program that is called by
+    its path (`~/tools/notify`) counts as certain, unless the folder of that program is on PATH."""
     if not call.words:
         return True
     if not call.words[0].known or names_program([*_spoken_words(call)]):

@@ -114,8 +114,8 @@ WHOLE_MACHINE = ("/:/", "--privileged", "/var/run/docker.sock", "--pid=host", "/
 
 @lru_cache(KEPT_VERDICTS)
 def judge_command(text: str, facts: CommandFacts = NOTHING_KNOWN) -> CommandVerdict:
-    """Judges a command. It is pure: nothing is run and nothing is read from the disk. A long text takes up to a second,
-    so it is judged in a thread first; after that the verdict is cached."""
+    """Judges a command. It is pure: it runs nothing and reads nothing from the disk. A long text takes up to a second,
+    so the shell tool first judges it in a thread; later calls get the cached verdict."""
     report = Report()
     if len(text) > LONGEST:
         report.add(ask("too_long"))
@@ -207,8 +207,8 @@ class _Judge:
             yield from self._program(call)
 
     def _program(self, call: Call) -> Iterator[Opinion]:
-        """Judges a call of a program that is no wrapper (such as `sudo`): it may run other programs, destroy something
-        or only read."""
+        """Judges a call of a program: it may run other programs, destroy something or only read. Wrappers such as
+        `sudo` are judged by `_unwrapped`."""
         if call.program == "git":
             call, git_options = services.as_subcommand(call)
             yield from services.runs_by_git(call, git_options)

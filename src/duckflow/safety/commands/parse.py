@@ -32,7 +32,7 @@ OPENS = re.compile(r"[|<>&({$`\[]")
 MOST_OPEN = 4000
 WRITERS = names("rm rmdir mv cp ln touch mkdir chmod truncate tee sed install")
 MOST_NAMES = 20_000
-"""The number of names that are compared with the pattern of one word."""
+"""The largest number of file names that are compared with the pattern of one word, such as `*.py`."""
 LAST_IS_WRITTEN = names("cp ln install")
 
 

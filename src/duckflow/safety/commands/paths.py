@@ -32,7 +32,7 @@ NOTHING_KNOWN = CommandFacts()
 
 @dataclass(slots=True)
 class Scene:
-    """The circumstances of a call (above all its current folder), which the calls before it have changed."""
+    """The circumstances of a call, above all its current folder. Earlier calls may have changed them, as `cd` does."""
 
     facts: CommandFacts
     place: Literal["here", "below", "elsewhere"] = "here"

@@ -1,8 +1,8 @@
 """The project's own tests, checkers and builds: their programs, and the options that keep such a run harmless.
 
-One table serves two readers. The judge of commands recognises such a run, which a rule may allow (`project_run`), and
-the shell tool treats it as a check (`tools/shell/checkers.py`). A row is written as in `reader_programs.py`. An option
-that loads code, names another place for it or sends something away is in no row."""
+The table is used twice. The judge of commands recognises such a run, which a rule may allow (`project_run`), and the
+shell tool treats it as a check (`tools/shell/checkers.py`). A row is written as in `reader_programs.py`. An option that
+loads code, names another place for it or sends something away is in no row."""
 
 import posixpath
 import re
@@ -164,7 +164,7 @@ PASSES_ON = ("npm", "pnpm", "yarn", "bun", "task")
 COUNTED = re.compile(r"-\w*[jl]|--(?:jobs|load-average)")
 """Matches options that are followed by a number of parallel jobs."""
 SCRIPTED = ("npm", "pnpm", "yarn")
-"""Package managers that run a script by its bare name only if it is `test` or `t`; other names are their commands."""
+"""Package managers that take only `test` and `t` for scripts; any other first word is a command of their own."""
 MAKES = ("make", "gmake")
 LONGEST_NAME = 3
 """The largest number of words in the name of a program."""
@@ -203,8 +203,8 @@ def programs_in(words: Sequence[str]) -> Iterator[ProjectProgram]:
 
 
 def names_program(words: Sequence[str]) -> bool:
-    """Says whether a test runner, linter, build tool or task runner is named somewhere in a call: after `npx`, `xargs`
-    and the like, too. Such a program runs what the work folder says."""
+    """Says whether a call names a test runner, linter, build tool or task runner somewhere, even after `npx` or
+    `xargs`. Such a program runs code that files of the work folder name."""
     names = [posixpath.basename(word) for word in words]
     return any(any(programs_in(names[start:])) for start in range(len(names)))
 

@@ -1,4 +1,5 @@
-"""The table of readers: programs that only read, with the options that keep them so. The user is asked before others.
+"""The table of readers: programs that only read, with the options that keep them so. Before any other program runs, the
+user is asked.
 
 A row: programs | options | limits. Options are named one by one: letters without a value, `n:` with a text as value,
 `f@` with a path as value that is checked like an operand, `p~` with a value that only switches something off

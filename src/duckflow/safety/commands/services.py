@@ -22,9 +22,9 @@ RECORDED: dict[str, frozenset[str]] = {
     "ls-files": names("-m --modified"),
     "describe": names("--dirty"),
 }
-"""Git commands that read recorded history, and the options with which they compare the contents of files. Without these
-options git starts no program that the repository names, whatever its settings say: a command that runs unasked gets an
-environment that switches these programs off (`GIT_ALONE`)."""
+"""Git commands that read recorded history, each with the options that make it compare the contents of files. Without
+these options git starts no program that the repository's settings name, because the variables in `GIT_ALONE` switch
+such programs off for every command that runs unasked."""
 OWN_HARMLESS = names("--no-pager -P --version -v --no-optional-locks --literal-pathspecs")
 OWN_WITH_VALUE = names("--git-dir --work-tree --namespace --exec-path --config-env --attr-source")
 SIGNED = re.compile(r"%G|signature")

@@ -34,12 +34,13 @@ class ProjectTool(NamedTuple):
 
 class CommandVerdict(NamedTuple):
     """The verdict on a command. `safe`: it only reads. `ask`: it may change something. `dangerous`: it destroys much,
-    or outside the work folder, or for good."""
+    or something outside the work folder, or something that cannot be brought back."""
 
     verdict: Verdict
     reasons: tuple[Phrase, ...]
     tools: tuple["ProjectTool", ...] = ()
-    """The project's own tools that the command runs, if apart from them it only reads."""
+    """The project's own tools that the command runs. It is empty if the command also does anything else than
+    reading."""
     leaves: bool = False
     """True if the command names something outside the work folder, or works as another user or on another machine."""
 
@@ -80,8 +81,8 @@ class Report:
         self.findings[finding] = None
 
     def spend(self, work: int) -> None:
-        """Counts work, and raises TooMuch at the limit. It keeps the time linear in the length of the command, however
-        its parts are nested."""
+        """Counts work, and raises TooMuch at the limit. The limit keeps the time linear in the length of the command,
+        however deeply its parts are nested."""
         self.work += work
         if self.work > MOST_WORK:
             raise TooMuch

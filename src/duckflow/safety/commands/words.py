@@ -24,8 +24,8 @@ def program_name(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a shell text. `known` says that bash passes on exactly this text. `literal` says that every shell does,
-    and that the word is spelled without tricks."""
+    """A word of a shell text. `known` is True if bash passes on exactly this text. `literal` is True if every shell
+    does, and the word has no tricky signs such as a backslash."""
 
     text: str
     known: bool = True
@@ -183,7 +183,7 @@ class Behind:
     words: tuple[Word, ...] = ()
     known: bool = False
     texts: tuple[str, ...] = ()
-    """Words with spaces that come before the command. Each is a whole command line."""
+    """Words with spaces that come before the command. Each is a whole command line, as in `env -S 'ls -l'`."""
 
 
 def _read_table() -> dict[str, tuple[str, list[str]]]:

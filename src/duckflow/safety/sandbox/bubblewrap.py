@@ -51,7 +51,8 @@ class Bubblewrap(Sandbox):
         self._program = program
         self._machine = machine
         self._packs: list[Packs] = []
-        """Git's packs that were guarded last. A sandbox made by `reaching` shares this list."""
+        """The packs that the sandbox keeps commands from changing at present. A sandbox made by `reaching` shares this
+        list."""
 
     def confine(
         self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
@@ -236,8 +237,9 @@ class Mounts:
                     self._hide(path, folder=path.name == "hooks")
 
     def close_replaced(self) -> None:
-        """Closes the handles of mounts that other mounts have replaced. Bubblewrap closes only the handles that it is
-        told of; the command would get every other one, and could go through it to all files of the machine."""
+        """Closes the handles of mounts that other mounts have replaced. Bubblewrap closes only handles that its
+        arguments name. The command would get every other handle, and could reach all files of the machine through
+        it."""
         used_handles = {words[1] for words in self._at.values()}
         replaced_handles = [handle for handle in self.fds if str(handle) not in used_handles]
         self.fds = [handle for handle in self.fds if str(handle) in used_handles]
@@ -312,8 +314,8 @@ def _named(repository_tops: Iterable[Path], launch: Launch) -> tuple[Path, ...]:
 
 
 def _speaks_of_git(launch: Launch) -> bool:
-    """Says whether a command names git. Only such a command gets a mount for each pack, which takes time, and can add
-    packs."""
+    """Says whether a command names git. Each pack is mounted by itself only for such a command, because that takes
+    time; no other command can add packs."""
     return any("git" in word for word in launch.argv)
 
 

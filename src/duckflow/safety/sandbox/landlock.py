@@ -1,8 +1,8 @@
 """Confines commands by Landlock and seccomp, where bubblewrap does not work.
 
-Landlock only adds permissions from the root down; it takes none away deeper in. To hide a folder, everything beside it
-is allowed one by one. The same holds inside the work folder, where nothing new can be made beside a hidden place; git's
-hooks and configuration are not hidden but watched. docs/sandbox.md says what else it cannot stop."""
+Landlock only adds permissions from the root down; it takes none away deeper in. So a folder is hidden by allowing
+everything beside it, one by one. Nothing new can be made beside a hidden place, even in the work folder. Git's hooks
+and configuration are not hidden but watched. docs/sandbox.md says what else Landlock cannot stop."""
 
 import os
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ def version() -> int:
 
 
 class Landlock(Sandbox):
-    """The lesser sandbox: it has no namespaces, so everything that the kernel shares stays shared."""
+    """The lesser sandbox. It uses no namespaces, so it stops less than bubblewrap does."""
 
     kind = "landlock"
 

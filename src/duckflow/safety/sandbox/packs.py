@@ -1,8 +1,8 @@
 """Git's packs in the sandbox: a command cannot touch the existing packs, and a new pack is checked.
 
 A command that does not name git sees the whole folder of packs read-only. For a command that names git, each pack is a
-read-only mount, so nothing can remove, replace or write it. The pack's list of contents (`.idx`) is no mount, since
-each mount takes time: a list that is new, gone or changed is made anew from its pack. Git itself replaces packs when it
+read-only mount, so nothing can remove, replace or write it. The pack's list of contents (`.idx`) is not mounted, to
+save time; instead a list that is new, gone or changed is made anew from its pack. Git itself replaces packs when it
 collects garbage; a `.keep` beside a pack tells git to leave that pack alone."""
 
 import contextlib
@@ -200,7 +200,8 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
 
 
 def _replace(folder: int, name: str, content: bytes | None) -> None:
-    """Replaces a list of contents. The old one stays under another name. Without a list, git does not know the pack."""
+    """Replaces a pack's list of contents, and keeps the old list under another name. If `content` is None, the pack
+    gets no list, so git does not use the pack."""
     with contextlib.suppress(FileNotFoundError):
         os.rename(name, f"{name}.wrong", src_dir_fd=folder, dst_dir_fd=folder)
     if content is not None:

@@ -100,8 +100,8 @@ GIT_PARTS = (
 
 
 class GitPlaces(NamedTuple):
-    """The repository around the work folder as it was before any command ran. A command that changes it later, such as
-    by a `.git` that leads elsewhere, does not make more visible."""
+    """The repository around the work folder as it was before any command ran. If a command changes it later, as by a
+    `.git` that leads elsewhere, commands do not see more than before."""
 
     top: Path | None = None
     folders: tuple[Path, ...] = ()
@@ -135,7 +135,7 @@ class SandboxPaths:
     home: Path
     settings: SandboxSettings
     private: tuple[Path, ...] = ()
-    """Duckflow's own data: a command must not write the record of what it did."""
+    """Folders with Duckflow's own data. A command that could write there could change the record of what it did."""
     scratch: Scratch = field(default_factory=Scratch)
     readable: tuple[Path, ...] = ()
     """Places that a command may read even though they lie in a hidden place."""
@@ -255,9 +255,9 @@ def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
 
 @lru_cache(64)
 def _secret_entries(place: str) -> tuple[str, ...]:
-    """Returns what looks secret in a place of programs and in the folders below it, except in installed packages, at
-    the first look: commands change nothing there, and wait for this. Packages bring keys and certificates, so further
-    inside an installation, and among libraries, only names count that people give to their own secrets."""
+    """Returns files and folders with names of secrets in a folder of programs and beneath it, without installed
+    packages. Deeper in an installation, and in libraries, only names count that people give to their own secrets. The
+    result is cached, because a command waits for it."""
     is_installed = any(Path(place, name).is_dir() for name in LIBRARIES)
     secret_paths, waiting_folders, looked_into = list[str](), deque([(place, False)]), 0
     while waiting_folders and looked_into < MOST_LOOKED_INTO:
@@ -275,10 +275,9 @@ def _secret_entries(place: str) -> tuple[str, ...]:
 
 @lru_cache(4)
 def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ...]:
-    """Returns the places of programs and their libraries. A virtual environment or a toolchain keeps its libraries
-    beside `bin`; `~/.local` and `~/.cargo` keep logins beside `bin`, too. The result is cached, because a command waits
-    for it. A link in the work folder opens a place elsewhere only where that place is a toolchain: an earlier command
-    may have made the link."""
+    """Returns the folders of the programs on the search path, with the libraries that a virtual environment or a
+    toolchain keeps beside `bin`. A link from the work folder to elsewhere counts only if it leads to a toolchain,
+    because an earlier command may have made the link. The result is cached, because a command waits for it."""
     program_folders: dict[str, None] = {}
     # Folders that hold tools in the home folder are not shown whole: `TOOLS_IN_HOME` lists their visible parts.
     tool_parents = {parent for name in TOOLS_IN_HOME for parent in (home / name).parents}

@@ -42,7 +42,8 @@ class Seatbelt(Sandbox):
 
 
 def profile(paths: SandboxPaths, network: bool, writes: bool) -> str:
-    """Returns the profile. Everything is allowed except what is denied; parts of that are allowed again."""
+    """Returns the profile. It allows everything, then denies some places and abilities, and then allows parts of these
+    again."""
     folders = [paths.scratch.folder, *(paths.writable() if writes else ())]
     hidden_paths = [path for path in paths.hidden() if not paths.folder.is_relative_to(path)]
     opened_paths = [path for path in folders if any(path.is_relative_to(hidden_path) for hidden_path in hidden_paths)]

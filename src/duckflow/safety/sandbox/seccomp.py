@@ -106,8 +106,8 @@ def machine() -> Machine | None:
 
 
 def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool, writes: bool = True) -> bytes:
-    """Returns the filter for a command that has namespaces of its own (bubblewrap) or has not (Landlock). Without
-    `writes`, a command without namespaces cannot change the modes and times of files either."""
+    """Returns the filter for a command. `namespaces` says whether the command has namespaces of its own, as with
+    bubblewrap. If it has none, and `writes` is False, it cannot change the modes and times of files either."""
     numbers = known.numbers
     refused_names = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
     if not (namespaces or writes):

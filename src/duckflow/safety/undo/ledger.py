@@ -48,8 +48,8 @@ class Fact(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """The file system's data about a file. While they stay the same, so does the content: no program can set the time
-    of the last change (`changed`)."""
+    """The file system's data about a file. While the stamp stays the same, so does the content: no program can set the
+    time of the last change (`changed`)."""
 
     inode: int
     size: int
@@ -76,7 +76,7 @@ class Stamp(NamedTuple):
 
     @property
     def settled(self) -> bool:
-        """Says whether the stamp is old enough: a file written to again right now would not get the same time."""
+        """Says whether the stamp is old enough: another write to the file would now change the time in it."""
         return self.changed < time.time_ns() - TICK
 
 
@@ -183,7 +183,7 @@ class Contents:
         self._held: set[str] | None = None
 
     def begin(self) -> None:
-        """Begins a survey. Each survey may copy as much as the budget allows."""
+        """Begins a survey of the work folder. Each survey may copy as much data as the settings allow."""
         self._left = self._budget
 
     def keep(self, blob: str, data: bytes) -> bool:
@@ -256,8 +256,8 @@ class UndoWork:
     left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
 
     def record(self, changes: Iterable[Change]) -> None:
-        """Adds changes. A change that continues the change before it is joined with it; a path that ends as it began is
-        no change. A move stays as it was, so that both of its paths are known."""
+        """Adds changes. A change that continues an earlier one is joined with the earlier one; if the path then is as
+        it was at first, no change is left. A move stays as it was, so that both of its paths are known."""
         moved_paths = {path for paths in moves(self.changes) for path in paths}
         move_ends = [
             change for change in self.changes if change.path in moved_paths and None in (change.before, change.after)

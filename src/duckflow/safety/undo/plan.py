@@ -124,7 +124,7 @@ class UndoStep:
     own: bool = True
     overlaps: bool = False
     facts: tuple[Fact | None, ...] = ()
-    """The facts of the path after each of its changes; the last one is the target."""
+    """The states of the path after each of its changes; the last one is the target."""
 
     @property
     def fact(self) -> Fact | None:
@@ -138,8 +138,8 @@ class UndoStep:
 
     @property
     def safe(self) -> bool:
-        """Says whether the step can be taken: the content of its target is kept; or, if the step only removes
-        something, that could be brought back."""
+        """Says whether the step can be taken: undo has kept the content of the target. A step that only removes a file
+        can be taken if undo could bring the file back."""
         if self.same_content:
             return True
         return self.target.kept if self.target else self.fact is None or self.fact.kept
@@ -196,10 +196,9 @@ class UndoPlan:
 def moved(
     now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
 ) -> Fact | None:
-    """Returns the state that a path gets, from its state `now`, when a change from `want` to `expected` is taken back.
-    Mode and owner stay as they are where the change did not touch them. `went_on` says that later changes were not
-    taken back: then it is not enough that the path is already as wanted, since taking back a later change could bring
-    this one back. Raises Overlap."""
+    """Returns the new state of a path, now in state `now`, when a change from `want` to `expected` is taken back. Mode
+    and owner stay as they are if the change did not touch them. With `went_on` later changes stay, so even a path that
+    looks as wanted is checked. Raises Overlap if others have changed the same lines."""
     target = _dressed(now, expected, want)
     if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
@@ -328,7 +327,7 @@ def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Cha
 
 
 def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
-    """Returns the turn or job that has changed each path last and is not taken back."""
+    """Returns for each path the turn or job that changed it last, leaving out changes that were taken back."""
     rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
     return {path: author for _, path, author in sorted(rows) if scope.touches(path)}
 

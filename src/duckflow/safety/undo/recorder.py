@@ -61,8 +61,8 @@ class Baseline:
 
 
 class Recorder:
-    """Compares the work folder with how it was last seen (the baseline), and notes the differences as somebody's work:
-    a window is opened before a change or command and closed after it. Everything it needs is on disk in between."""
+    """Compares the work folder with how it was last seen (the baseline), and notes the differences as somebody's work.
+    A window is opened before a change or command and closed after it. What is needed to close it is on disk."""
 
     def __init__(self, workspace: Workspace, data: Path, settings: UndoSettings) -> None:
         self.settings = settings
@@ -246,8 +246,8 @@ class Recorder:
         return survey
 
     def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Says whether undo leaves this change of git's own files: new objects, everything in a repository that the
-        work made, and an index that still stages the same files."""
+        """Says whether undo leaves this change of git's own files as it is. It leaves new objects, everything in a
+        repository that the work made, and an index that still stages the same files."""
         folder, entries = git_folder(path), self.baseline.entries
         if not folder:
             return False
@@ -346,8 +346,8 @@ def sweep(recorder: Recorder) -> None:
 
 
 def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
-    """Forgets the oldest work: first all work beyond the allowed number, once this is clearly exceeded, then work by
-    work until the database is small enough. The current work stays."""
+    """Forgets the oldest work, but never the current work, to keep within the allowed number and the allowed size of
+    the database. The number may first be exceeded by a fifth (`SLACK`)."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
     older_works = [work for work in ledger.oldest_first() if work != current]
     surplus = len(older_works) + 1 - settings.kept_turns
@@ -372,8 +372,8 @@ def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
 
 
 def _owns(window: Window | None) -> Owns:
-    """Returns a function that says whether a change of a path certainly belongs to the window: to Duckflow's own
-    change, or to a command that is known to write there."""
+    """Returns a function that says whether a change of a path was certainly made by the owner of this window: by
+    Duckflow itself, or by a command that is known to write there."""
     if window is None:
         return lambda path: False
     git = GIT in window.paths

@@ -8,7 +8,8 @@ MB = 1024 * 1024
 
 
 class UndoSettings(Section):
-    """Limits on the copies that undo keeps, and for how long. People are told what is not kept."""
+    """Limits on the copies that undo makes and keeps. People are told which changes cannot be undone because of a
+    limit."""
 
     enabled: bool = True
     """True if undo is on. Without undo, changes and commands run even where nothing can be kept, such as on a full

@@ -171,8 +171,8 @@ class Tree:
         return True
 
     def clean_up(self, token: str, paths: Iterable[str]) -> None:
-        """Removes temporary files beside these paths: a process may have died while it put the paths back, and left
-        them."""
+        """Removes temporary files beside these paths. A process that died while it put the paths back may have left
+        such files."""
         for folder in {path.rpartition("/")[0] for path in paths}:
             place = self._place(f"{folder}/{temporary_name(token)}".lstrip("/"))
             with contextlib.suppress(OSError), place as (handle, name):

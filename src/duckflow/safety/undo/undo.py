@@ -76,7 +76,7 @@ class UndoOperations:
             return [work.author for work in works if any(not change.undone for change in work.changes)]
 
     def diff(self, session: str, scope: UndoScope) -> PlannedUndo:
-        """Returns a preview of what the scope's work did; if it names none, of the latest that was not undone."""
+        """Returns what the work named by the scope did, or else what the latest work did that was not undone."""
         with self.recorder.transaction():
             all_works = self._ledger.works(session)
             if not all_works:
@@ -89,7 +89,7 @@ class UndoOperations:
             return self._preview(works, in_all(changes_in(works, scope)), UndoPlan())
 
     def versions(self, session: str, scope: UndoScope) -> list[FileVersions]:
-        """Returns the files that some work has changed, as far as the changes still stand and the contents are kept."""
+        """Returns the files that some work has changed, where the change was not undone and the contents are kept."""
         with self.recorder.transaction():
             works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
             changes = in_all([change for change in changes_in(works, scope) if not change.undone])
@@ -297,7 +297,7 @@ class Undo:
     ) -> AbstractAsyncContextManager[list[Change]]:
         """Wraps a command; at the end the list that this yields holds the changes, found by comparing the folder before
         and after. `left_running` names a command that goes on in the background after this ends. Changes of files that
-        `text`, the command, names as written are certainly its own; others may be somebody else's."""
+        `text` shows to be written (`> out.txt`) are certainly the command's; others may be somebody else's."""
         target_paths = self._roots(named_targets(text, self._workspace.root))
         # A command that names git may change its files.
         target_paths += [GIT] if re.search(r"\bgit\b", text) else []
@@ -318,7 +318,7 @@ class Undo:
         return await self._do(lambda undo: undo.authors(self._session))
 
     async def diff(self, scope: UndoScope = LATEST) -> PlannedUndo:
-        """Returns a preview of what the scope's work did; if it names none, of the latest that was not undone."""
+        """Returns what the work named by the scope did, or else what the latest work did that was not undone."""
         return await self._do(lambda undo: undo.diff(self._session, scope))
 
     async def versions(self, scope: UndoScope) -> list[FileVersions]:
@@ -376,8 +376,8 @@ class Undo:
         return scope._replace(paths=tuple(self._roots(scope.paths)) or scope.paths)
 
     def _roots(self, paths: Sequence[str]) -> list[str]:
-        """Returns each path with a link at its end followed and not followed: a tool may write through it or replace
-        it."""
+        """Returns the paths. A path that ends with a link is returned twice: as the link, which a tool may replace, and
+        as the file behind it, which a tool may write to."""
         roots: dict[str, None] = {}
         for path, follow in product(paths, (False, True)):
             # A path that is refused here is refused to the tool as well.
