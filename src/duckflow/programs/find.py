@@ -130,6 +130,6 @@ def _find(name: str, folder: str, search_path: str) -> str | None:
 
 
 def _beneath(path: Path, folder: str) -> bool:
-    """Says whether a path lies in the folder, by its name or, for a link, by its target. Returns False for `/`:
-    otherwise no program would be left."""
+    """Says whether a path lies in the folder, by its name or, for a link, by its target. Returns False for the folder
+    `/`, because every program lies in it."""
     return folder != "/" and any(candidate.is_relative_to(folder) for candidate in (path, path.resolve()))
