@@ -49,7 +49,8 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 
 class Vitals(FrozenData):
-    """Mood is confidence in the plan, focus is coherence, and stamina falls with wear."""
+    """Three figures for how the work goes: mood (confidence in the plan), focus (coherence) and stamina, which falls
+    with wear."""
 
     mood: Unit = 1.0
     focus: Unit = 1.0
