@@ -272,7 +272,7 @@ class FallingMood:
 
 
 class DetectorWatch:
-    """Asks all detectors before each loop, and returns the most urgent sighting."""
+    """Asks all detectors before each loop, and returns the most urgent repetition that they saw."""
 
     def __init__(self, settings: PacemakerSettings) -> None:
         self._settings = settings
@@ -319,7 +319,8 @@ def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
 
 
 def describe(sighting: Sighting, ledger: Ledger) -> Finding:
-    """Makes a finding from a sighting, with the steps it is based on and their cost."""
+    """Turns a sighting (a repetition that a detector saw) into a report, with the steps it is based on and their
+    cost."""
     span = min(sighting.span, len(ledger.recent))
     steps = list(ledger.recent)[-span:] if span else []
     names = list(dict.fromkeys(entry.label for entry in steps))
@@ -336,5 +337,5 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
 
 
 def describe_spent(reason: Reason, times: int, ledger: Ledger, key: str = "") -> Finding:
-    """Makes a finding for stamina or loops that are used up, with the cost since the user's last message."""
+    """Makes a finding that is no repetition (such as used-up loops), with the cost since the user's last message."""
     return Finding(reason, key or reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())

@@ -246,8 +246,8 @@ class Pacemaker:
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """Makes a Duck Call (a question to the user) for the finding. If stamina or loops are its reason, `also` adds
-        what the detectors see."""
+        """Makes a Duck Call (a question to the user) for the finding. If it is asked because stamina or loops are used
+        up, `also` adds what the detectors see."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,
