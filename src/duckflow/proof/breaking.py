@@ -87,9 +87,10 @@ class BrokenCode:
         most: int,
         by_crash: bool = False,
     ) -> None:
-        """Tries breaks on the tests that run the broken line, until each test has noticed a break or was tried on
-        `most` breaks. Tests that notice a break are added to `noticing`. A break with which no test can be loaded does
-        not count. With `by_crash`, an error of the broken code is enough for a test that asserts something."""
+        """Tries breaks (faults put in on purpose) on the tests that run the broken line, until each test has noticed a
+        break or was tried on `most` breaks. Tests that notice a break are added to `noticing`. A break with which no
+        test can be loaded does not count. With `by_crash`, an error of the broken code is enough for a test that
+        asserts something."""
         tries = Counter[str]()
         for code_break in breaks:
             unnoticing_tests = [name for name in reached if name not in noticing and tries[name] < most]
@@ -115,8 +116,8 @@ class BrokenCode:
         return self.crashed[name] > 0 and test in self.files[path].asserting_tests
 
     def missed_enough(self, name: str) -> bool:
-        """Says whether a test did not notice `ENOUGH` breaks (faults put in on purpose), or none at all if it was tried
-        on fewer."""
+        """Says whether `ENOUGH` breaks (faults put in on purpose) went unnoticed by a test; if it was tried on fewer,
+        all of them."""
         return 0 < min(ENOUGH, self.tries[name]) <= self.missed[name]
 
 

@@ -32,7 +32,8 @@ class Break(NamedTuple):
 
 
 def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
-    """Returns every possible break of these lines of a file; none where it cannot be parsed."""
+    """Returns every possible break (a fault to put in on purpose) of these lines of a file; none where it cannot be
+    parsed."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except UNREADABLE:
@@ -52,8 +53,8 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
 def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool = False) -> list[Break]:
     """Chooses at most `most` breaks (faults to put in on purpose), so that each test is tried on some. Breaks that many
     tests run come first; of equally good ones, a return comes before a condition. With `scattered`, conditions from all
-    over the code come first, and every other choice is a line that a test ran last, because that line is nearest to
-    what the test checks."""
+    over the code come first, and every other choice is a break of a line that a test ran last, because that line is
+    nearest to what the test checks."""
     picked_breaks, remaining_breaks = list[Break](), list(breaks)
     try_counts = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order

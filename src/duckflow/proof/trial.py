@@ -179,8 +179,8 @@ class RedGreenTrial:
             tests_left -= ends_by_test.keys()
 
     def _sort(self, name: str, ends: Sequence[TrialEnd]) -> None:
-        """Puts a test into a group by how it ended on the code before the change: it failed, it lacked something new,
-        or it passed."""
+        """Puts a test into a group by how it ended on the code before the change: it failed, it lacked something that
+        it needs, or it passed."""
         files, added_names = self.questions.files, self.questions.added()
         failures = [end for end in ends if end.outcome in ("failed", "broken")]
         kinds = {failure_kind(end, files[end.file], added_names) for end in failures}
