@@ -92,7 +92,7 @@ class StateDelta(FrozenData):
     decision: Line100 | None = None
 
     def items(self) -> dict[str, str | list[str]]:
-        """Returns those of the five items that the Decision changes, by name."""
+        """Returns those items of every prompt (such as the goal) that the Decision changes, by name."""
         return {
             name: value
             for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")
