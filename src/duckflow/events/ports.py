@@ -230,8 +230,8 @@ class Conversation(Protocol):
         ...
 
     async def run_own(self, command: str, is_typed: bool = False) -> int:
-        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints. Where
-        the user has not typed it, no program of the work folder takes the place of one outside."""
+        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints. If
+        `is_typed` is false, a program outside the work folder is preferred to one of the same name in it."""
         ...
 
     def health_bar(self) -> Phrase:
