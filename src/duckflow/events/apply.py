@@ -40,8 +40,8 @@ CHECKS_KEPT = 12
 
 
 def is_past(state: AgentState, now: float) -> bool:
-    """Says whether a new request has nothing to do with the old goal: the goal was reached, its plan is over, or the
-    last message was long ago."""
+    """Says whether a new request has nothing to do with the old goal. That is assumed if the goal was reached, if its
+    plan is over, or if the last message was long ago."""
     goal_is_over = any(
         plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed")
     )
@@ -57,7 +57,8 @@ def begin_anew(state: AgentState) -> None:
 
 
 def hear(state: AgentState, constraints: Sequence[str]) -> None:
-    """Notes that the user has spoken: the open question is answered, and new constraints count from now on."""
+    """Notes that the user has spoken. This answers the open question, and adds the user's new constraints to the older
+    ones."""
     state.heard = True
     answered(state)
     if constraints:
@@ -84,8 +85,8 @@ def asked(state: AgentState, question: str) -> None:
 
 
 def follow_plan(state: AgentState, plan: Plan | None) -> None:
-    """Copies the goal of an approved plan, and the names of its next steps, into the five items. Empties them when the
-    plan is over."""
+    """Copies the goal of an approved plan, and the names of its next steps, into the items that every prompt contains.
+    When the plan is over, removes the names of its steps."""
     if plan is None or plan.plan_id != state.active_plan:
         if plan is not None and state.plan is None:
             state.five.plan_brief = []
@@ -122,7 +123,7 @@ DOING = 100
 
 
 def apply(state: AgentState, event: happened.Event) -> None:
-    """Changes the state as the event demands. Live events change nothing."""
+    """Changes the state as the event demands. A live event, which exists only for the screen, changes nothing."""
     if not event.journaled:
         return
     state.event_count += 1
@@ -290,7 +291,7 @@ def _note_changes(state: AgentState, event: happened.ActionFinished) -> None:
 
 
 def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
-    """Takes files that no work changes any more off the list of changed files, and drops evidence that the undo made
+    """Brings the list of changed files up to date after an undo or a redo, and drops evidence that it made
     worthless."""
     _drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
@@ -353,8 +354,8 @@ def _close_question(state: AgentState, question_id: str, now: float) -> None:
 
 
 def _note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
-    """Adds a command to the evidence, even if the command has changed something. Evidence that the change makes
-    worthless is dropped first. A stored lesson makes no evidence worthless."""
+    """Adds a finished command to the evidence (commands that show what works). If the command has changed files, older
+    evidence about them is dropped first; a lesson that was stored makes no evidence worthless."""
     if event.result.effect != "memory":
         _drop_outdated(state, event.result.changed)
     if evidence := evidence_of(event.result):
@@ -363,7 +364,7 @@ def _note_evidence(state: AgentState, event: happened.ActionFinished) -> None:
 
 
 def _drop_outdated(state: AgentState, changed: Sequence[str]) -> None:
-    """Drops evidence from before these files changed, since it proves nothing any more."""
+    """Drops the evidence that a change of these files makes worthless."""
     state.evidence = [evidence for evidence in state.evidence if not any(map(evidence.outdated_by, changed))]
 
 

@@ -67,7 +67,7 @@ class JournalSalvaged(Event):
 
 
 class ModelChosen(Event):
-    """The model was chosen: before the first turn, and whenever it changes."""
+    """A model was chosen, before the first turn or as a change during the session."""
 
     kind = "model_chosen"
     model: str

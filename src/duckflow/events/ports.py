@@ -95,8 +95,8 @@ class WorkPort(Protocol):
         ...
 
     async def stop_agent(self, agent_id: str) -> None:
-        """Ends a running agent; the model gets its report so far. Raises a UsageError for an agent that does not
-        run."""
+        """Ends a running agent. The model then gets that agent's report of its work so far. Raises a UsageError for an
+        agent that does not run."""
         ...
 
     async def tell_agent(self, agent_id: str, text: str) -> None:
@@ -148,7 +148,7 @@ class SessionsPort(Protocol):
         ...
 
     async def over(self) -> NextSession | None:
-        """Waits until the conversation has been left, and returns where to go on, if anywhere."""
+        """Waits until the user has left the conversation. Returns the session to go on with; None if there is none."""
         ...
 
 
@@ -168,8 +168,8 @@ class Conversation(Protocol):
         ...
 
     async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
-        """Sends a message and returns when the turn that hears it has ended. While a turn runs, the message steers it:
-        the model gets it before its next call, marked as said meanwhile."""
+        """Sends a message and returns when the turn that hears it has ended. If a turn runs already, the model reads
+        the message before its next call; a mark in it says that it was said meanwhile."""
         ...
 
     def queue(self, text: str) -> None:
@@ -178,8 +178,8 @@ class Conversation(Protocol):
         ...
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> Awaitable[Taken]:
-        """Answers an open question by the key of a choice (`text` says more), or by words that are read as typed. The
-        first answer counts."""
+        """Answers an open question: by the key of a choice, with a remark in `text`, or by `text` alone, which is
+        understood like a typed line. Only the first answer counts."""
         ...
 
     def interrupt(self) -> str:
@@ -230,8 +230,8 @@ class Conversation(Protocol):
         ...
 
     async def run_own(self, command: str, is_typed: bool = False) -> int:
-        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints. Where
-        the user has not typed it, no program of the work folder takes the place of one outside."""
+        """Runs the user's own command in the user's shell and returns its exit code. Events tell what it prints. If
+        `is_typed` is false, a program outside the work folder is preferred to one of the same name in it."""
         ...
 
     def health_bar(self) -> Phrase:
@@ -260,7 +260,8 @@ class Conversation(Protocol):
 
 
 class InnerChoices(ChoicesPort, Protocol):
-    """The settings as slash commands see them: with the permissions for later actions."""
+    """The settings, with what only slash commands need: the limit of the cost, and the permissions for later
+    actions."""
 
     @property
     def budget_usd(self) -> float:
@@ -283,7 +284,7 @@ class InnerChoices(ChoicesPort, Protocol):
 
 
 class InnerWork(WorkPort, Protocol):
-    """The work as slash commands see it: with changes of the whole plan."""
+    """The port of the work, with what only slash commands need, such as dropping the whole plan."""
 
     async def settle(self) -> None:
         """Waits until no job is in the middle of a task, before the session is left. If the waiting is cancelled, the
@@ -296,7 +297,8 @@ class InnerWork(WorkPort, Protocol):
 
 
 class InnerSessions(SessionsPort, Protocol):
-    """The sessions as slash commands see them: with the list of the other sessions, and ways to switch to them."""
+    """The ways to leave this session, with what only slash commands need: the list of other sessions, and switching to
+    one."""
 
     def all(self) -> Sequence[SessionSummary]: ...
 

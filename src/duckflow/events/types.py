@@ -132,7 +132,7 @@ class ActionFinished(Event):
     result: ActionResult
     job: str = ""
     asked: str = ""
-    """The question to the user with which the result's text ends, if it does."""
+    """The question to the user at the end of the result's text; empty if the text ends with none."""
 
 
 class PermissionGiven(Event):
@@ -213,7 +213,7 @@ class PhaseMoved(Event):
 
 
 class PhaseRefused(Event):
-    """The model asked for a move between phases that the table does not allow. The model is told so."""
+    """The model asked for a move to a phase of the work that may not follow the present one. The model is told so."""
 
     kind = "phase_refused"
     source: Phase
@@ -257,8 +257,8 @@ class PlanChanged(Event):
 
 
 class ProofTried(Event):
-    """The model called the turn's work done, and that claim was tried. It comes before TurnEnded. If the turn goes on,
-    another ProofTried may follow, and the last one counts."""
+    """The model said that the turn's work is done, and Duckflow has tested that claim. This event comes before
+    TurnEnded. If the turn goes on, another ProofTried may follow; the last one counts."""
 
     kind = "proof_tried"
     proof: Proof

@@ -1,4 +1,4 @@
-"""The values that cross the port `Conversation`: plain data, and views of what lies behind it."""
+"""Plain data that passes through the port `Conversation`, and the interfaces of slash commands, undo and memory."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -93,10 +93,10 @@ class ContextPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedUndo:
-    """The preview of an undo: whose work it is, what would happen to which file, and what is not part of it.
-    `conflicts` names files in which someone else changed the same lines since. The files in `maybe_yours` may have been
-    changed by someone else while a command ran, so the user is asked about them (`nothing_else`: there are no other
-    files). `name` is the name of the job or step; a turn has none, and `wish` is the beginning of the user's
+    """The preview of an undo: whose work it takes back, what would happen to which file, and what it leaves alone.
+    `conflicts` names files in which someone else has changed the same lines since. Someone else may have changed the
+    files in `maybe_yours` while a command ran, so the user is asked about them; `nothing_else` is true if there are no
+    other files. `name` is the name of the job or step (empty for a turn), `wish` the beginning of the user's
     message."""
 
     authors: tuple[WorkAuthor, ...]

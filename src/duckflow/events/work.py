@@ -33,7 +33,7 @@ class StepChanged(WorkEvent):
     status: StepStatus
     evidence: str = ""
     lacking: str = ""
-    """The part of the criterion that no result shows, although the step was completed."""
+    """The part of the step's criterion for success that no result has shown, although the step was completed."""
     found: str = ""
 
 

@@ -12,11 +12,11 @@ from duckflow.whole_text import make_value_whole
 
 MAX_TEXT = 1_000_000
 MAX_MENDED = 30_000
-"""Most characters of broken JSON that is mended: the time for mending grows faster than the length."""
+"""Broken JSON with more characters than this is not mended: the time for mending grows faster than the length."""
 DEPTH = 60
 MOST_TRIED = 2_000
-"""The largest number of brackets at which JSON is looked for, one after another: each failed try searches the text
-before its bracket once more."""
+"""At most this many brackets are tried as the beginning of JSON, because each failed try searches the text before its
+bracket once more."""
 COST_OF_MENDING = 200
 """One mending counts as this many tries, because it searches all of the following text several times."""
 FORGOTTEN = ("}", "]}", "}]}")
@@ -41,7 +41,8 @@ class ReadJson(NamedTuple):
 
     value: Any
     repaired: bool = False
-    """True if more than prose, fences and blanks around the value had to be removed. Its end is then a guess, too."""
+    """True if more than prose, fences and blanks around the value had to be removed. The end of the value is then a
+    guess."""
     cut: bool = False
     """True if the value stops in the middle of something."""
     rest: str = ""
@@ -161,7 +162,8 @@ def _depth(text: str) -> int:
 
 
 def _before_blocks(text: str, start: int) -> int:
-    """Returns where the JSON ends if raw blocks follow: at a bracket that closes the last open one, before a fence."""
+    """Returns the place where the JSON ends if raw blocks (texts of files) follow it: before the first block where each
+    bracket of the JSON is closed again."""
     curly = square = 0
     for block in re.compile(BLOCK_AFTER).finditer(text, start):
         end = block.start() + 1

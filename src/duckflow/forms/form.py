@@ -30,7 +30,7 @@ class ParsedReply(NamedTuple):
     broken: Mapping[str, str] = MappingProxyType({})
     """For each action that cannot be read, the reason by the action's id. All other actions can be read."""
     asks_for_texts: bool = True
-    """True if a text that an action lacks is asked for in a request of its own."""
+    """True if Duckflow sends a separate request for a text that an action lacks."""
     ignores_tools: bool = False
     """True if the model wrote its calls as text: the endpoint then did not pass the tools on to it."""
 

@@ -161,11 +161,11 @@ def as_written(decision: Decision, without: Collection[str] = ()) -> str:
 def read_decision(
     text: str, operations: Sequence[Operation], finish: str = "stop", phase: Phase = Phase.PLANNING
 ) -> ParsedReply:
-    """Reads the Decision in a reply. Raises ReplyUnusable with what the model should change.
+    """Reads the Decision in a reply. Raises a ReplyUnusable that says what the model should change.
 
-    Unknown operations and bad arguments are not checked here: they become results. So does one unreadable action among
-    others of a complete reply. Plain prose without any `{` or markup comes from a model that just answers; it is taken
-    as one `response` that leaves the `phase` as it is, marked doubtful, since a response can harm nothing.
+    Unknown operations and bad arguments raise nothing here: the model learns of them as results of its actions. The
+    same holds for one unreadable action among others of a complete reply. Prose without any `{` or markup is taken as
+    one `response`, because a response can harm nothing. It is marked doubtful, and leaves the `phase` as it is.
     """
     answer = without_thoughts(text)
     if not answer.strip() and finish == "length":

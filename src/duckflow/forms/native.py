@@ -266,8 +266,8 @@ def _action(
 
 
 def _meant(call: ToolCall) -> tuple[ToolCall, dict[str, Any], bool]:
-    """Returns the call that the model means, its arguments, and whether they had to be mended. If the tool `call` is
-    called, that is the call inside of its arguments."""
+    """Returns the call that the model means, its arguments, and whether they had to be mended. For the tool `call`, the
+    call that the model means stands in the arguments."""
     args, is_mended = _arguments(call)
     if call.name != CALL:
         return call, args, is_mended

@@ -31,9 +31,9 @@ def decision_schema(
 ) -> Schema:
     """Returns the schema for these operations.
 
-    Without `with_delta` the model is not asked for changes to the five items, or for fields that only planning needs: a
-    small model would only invent them. `several_actions` allows more than one action. `review` asks for the model's
-    opinion of the work."""
+    Without `with_delta` the model is not asked for changes to the goal and the other items of every prompt, or for
+    fields that only planning needs: a small model would only invent them. `several_actions` allows more than one
+    action. `review` asks for the model's opinion of the work."""
     actions = _actions(operations)
     delta: Schema = {"state_delta": {"anyOf": [_delta(), NULL]}} if with_delta else {}
     alternative: Schema = {"alternative": {"type": ["string", "null"]}} if with_delta else {}

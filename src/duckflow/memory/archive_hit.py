@@ -1,4 +1,4 @@
-"""The reach of a search in the archive, and its hits: which of them a message refers to, and how they are quoted."""
+"""The limits of a search in the archive, and its hits: which hits a message refers to, and how hits are quoted."""
 
 import re
 import time
@@ -17,8 +17,8 @@ Row = tuple[int, str, str, str, str, float, str]
 
 
 class Reach(NamedTuple):
-    """Limits of a search: the most places in all, and the most places for each word. The rarest words and the latest
-    places come first."""
+    """Limits of a search: how many messages are looked at in all, and how many for each word. Rare words and late
+    messages come first."""
 
     places: int
     of_a_word: int
@@ -47,7 +47,7 @@ class ArchiveHit(NamedTuple):
 
 
 CLEAR_SHARE = 0.45
-"""The share of the question that a message must answer to be shown although the user did not refer to the past."""
+"""If the user did not refer to the past, only a message that answers at least this share of the question is shown."""
 IN_COMMON = 3
 REFERRED_SHARE = 0.15
 LEAST_TOKENS = 30

@@ -117,8 +117,8 @@ def _told(digest: Digest, summaries: Sequence[str], room: float) -> str:
 class Bubble:
     """The messages that are shown in the prompt. Each is counted and scored once; history itself is never changed.
 
-    Until a pruning, the Bubble only grows at its end. All figures are estimated tokens; the caller divides the budget
-    by the model's factor."""
+    Until a pruning, the Bubble only grows at its end. All figures are estimated tokens. So the caller first divides the
+    budget by the number of real tokens for one estimated token."""
 
     def __init__(self, settings: MemorySettings) -> None:
         self._settings = settings

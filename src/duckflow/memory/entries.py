@@ -31,7 +31,8 @@ class Scores:
         self._read: set[str] = set()
 
     def score(self, message: Message, tokens: float) -> tuple[float, int]:
-        """Returns the value of role and content, and the number of words that no earlier message had."""
+        """Returns the value of a message by its role and content, and the number of words that no earlier message
+        had."""
         text = message.whole[:LOOKED_AT].lower()
         words = dict.fromkeys(re.findall(_WORD, text))
         new_count = sum(word not in self._known for word in words)
@@ -86,8 +87,8 @@ class Focus:
 
 
 LINE = 40
-"""The number of tokens below which head and tail say nothing. A message that is cut further is replaced by its first
-line."""
+"""A message that is cut to this many tokens or fewer keeps only its first line, because its head and tail would say
+nothing."""
 NAMED = 100
 
 

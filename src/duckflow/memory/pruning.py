@@ -11,7 +11,8 @@ LARGEST = 0.35
 """The share of the budget that one message may take. A longer message is cut, so that it does not push out all
 others."""
 TOKENS_A_MESSAGE = 1500
-"""Tokens of the budget for which one of the latest messages stays whole. A larger budget keeps more of them whole."""
+"""The budget divided by this number is the number of latest messages that stay whole, unless the settings ask for
+more."""
 _READ = re.compile(r"(.+) \(lines (\d+)-(\d+) of ")
 _CHANGED = re.compile(r"(?:Changed|Created) (.+?)[ .:]*(?:\(|$)")
 
@@ -78,8 +79,8 @@ class Pruning:
         return saved_tokens
 
     def _cut_single(self, units: Sequence[Unit], excess: float) -> float:
-        """Replaces some results by one line where a call has several, the least valuable first. Returns the saved
-        tokens. It stops early if the later dropping of less valuable exchanges will save enough."""
+        """Where a call has several results, replaces the least valuable ones by one line each. Returns the saved
+        tokens. It stops early if dropping whole exchanges of less value will save enough."""
         steps: list[tuple[float, HistoryEntry | Unit]] = []
         for unit in units:
             steps.append((max(entry.worth(self._latest) for entry in unit.entries), unit))

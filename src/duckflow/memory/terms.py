@@ -83,14 +83,14 @@ def _pairs(match: re.Match[str]) -> str:
 
 LONG_MESSAGE = 300
 LENGTH_SHARE = 0.3
-"""The share of a hit's weight that falls with the length of the message, because a long message contains more words by
-chance."""
+"""Says how strongly the length of a message lowers the weight of its hits (0 would mean: not at all). A long message
+contains more words by chance."""
 AFTER = (0.8, 0.55, 0.3)
 """The shares of a hit's weight that the three messages after it get, because an answer stands near its question."""
 BEFORE = (0.64, 0.44, 0.24)
 SPREAD_LENGTH = 400
-"""The length at which a hit passes on half of its weight. A longer message passes on less, because it speaks for
-itself."""
+"""A hit in a message of this length passes on half of its weight to the messages around it. A longer message passes on
+less, because it speaks for itself."""
 
 
 class Posting(NamedTuple):
@@ -109,8 +109,8 @@ class QueryWord(NamedTuple):
 
 
 def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dict[int, float]:
-    """Returns message numbers with the share of the question that each answers, from 0 to about 1. For each word, a
-    message counts only the best weight: its own, or a neighbour's."""
+    """Returns for each message number the share of the question that this message answers, from 0 to about 1. For each
+    word, a message counts only the best weight: its own, or a neighbour's."""
     weights: dict[int, float] = {}
     possible_weight = 0.0
     for word in words:

@@ -1,5 +1,5 @@
-"""The detectors. Each looks for one way of going in circles: in the last entries of the ledger, in the text that a
-model streams, or in the vitals."""
+"""The detectors. Each looks for one way of going in circles: in the last recorded steps, in the text that a model
+streams, or in the vitals (mood, focus and stamina)."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -90,7 +90,8 @@ Entries = Sequence[LedgerEntry]
 
 
 class Sighting(NamedTuple):
-    """A repetition that a detector saw: its level, how often it happened, and over how many of the last steps."""
+    """A repetition that a detector saw: how the Pacemaker must intervene, how often the repetition happened, and over
+    how many of the last steps."""
 
     level: Escalation
     reason: Reason
@@ -143,9 +144,9 @@ class SameError:
 
 
 class SameCall:
-    """Finds a call that fails several times in a row, unless it changes something each time, as a bisection does. It
-    also finds a call that is soon repeated with the same result, if no edit in between could have changed the result.
-    Talk and edits must repeat without anything in between."""
+    """Finds a call that fails several times in a row. A call that changes something each time, as a bisection does, is
+    not meant. It also finds a call that is soon repeated with the same result, if no edit in between could have changed
+    the result. Talk and edits must repeat without anything in between."""
 
     def __init__(self, settings: DetectorSettings) -> None:
         self._threshold = settings.again
@@ -227,8 +228,8 @@ NAMED = 3
 
 
 class LostFocus:
-    """Notices that focus stays below its threshold in several loops in a row that make no progress. A loop in which
-    focus has risen does not count."""
+    """Notices that focus (how coherent the work is, from 0 to 1) stays below its threshold in several loops in a row
+    that make no progress. A loop in which focus has risen does not count."""
 
     def __init__(self, low: float, beats: int) -> None:
         self._low = low
@@ -249,7 +250,8 @@ class LostFocus:
 
 
 class FallingMood:
-    """Notices each fall of mood below its threshold. It ignores a low mood that stays as it is or rises."""
+    """Notices each fall of mood (the confidence in the plan) below its threshold. It ignores a low mood that stays as
+    it is or rises."""
 
     def __init__(self, low: float, falls: int) -> None:
         self._low = low
@@ -270,7 +272,7 @@ class FallingMood:
 
 
 class DetectorWatch:
-    """Asks all detectors before each loop, and returns the most urgent sighting."""
+    """Asks all detectors before each loop, and returns the most urgent repetition that they saw."""
 
     def __init__(self, settings: PacemakerSettings) -> None:
         self._settings = settings
@@ -279,12 +281,13 @@ class DetectorWatch:
         self.restart()
 
     def restart(self) -> None:
-        """Forgets how long focus was lost. Falls of mood are not forgotten, as what the user says often causes them."""
+        """Forgets for how many loops focus was low. It still remembers a fall of mood, since what the user says often
+        causes one."""
         self._focus = LostFocus(self._settings.vitals.focus_lost, self._settings.vitals.focus_beats)
 
     def worst(self, ledger: Ledger, focus: float, mood: float) -> Sighting | None:
-        """Returns the first sighting after which the user must be asked, else the first after which the model must plan
-        anew."""
+        """Returns the first sighting (a repetition that a detector saw) after which the user must be asked. If there is
+        none, returns the first after which the model must plan anew."""
         last_entry = ledger.recent[-1] if ledger.recent else None
         has_gained = last_entry is not None and bool(last_entry.gained.kind)
         low_focus, low_mood = self._focus.check(focus, has_gained), self._mood.check(mood)
@@ -316,7 +319,8 @@ def first_of(sightings: Iterable[Sighting]) -> Sighting | None:
 
 
 def describe(sighting: Sighting, ledger: Ledger) -> Finding:
-    """Makes a finding from a sighting, with the steps it is based on and their cost."""
+    """Turns a sighting (a repetition that a detector saw) into a report, with the steps it is based on and their
+    cost."""
     span = min(sighting.span, len(ledger.recent))
     steps = list(ledger.recent)[-span:] if span else []
     names = list(dict.fromkeys(entry.label for entry in steps))
@@ -333,5 +337,5 @@ def describe(sighting: Sighting, ledger: Ledger) -> Finding:
 
 
 def describe_spent(reason: Reason, times: int, ledger: Ledger, key: str = "") -> Finding:
-    """Makes a finding for stamina or loops that are used up, with the cost since the user's last message."""
+    """Makes a finding that is no repetition (such as used-up loops), with the cost since the user's last message."""
     return Finding(reason, key or reason.lower(), times=times, since=1, steps=ledger.steps, tokens=ledger.tokens())

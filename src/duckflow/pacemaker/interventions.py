@@ -291,8 +291,8 @@ RELEVANT: dict[Reason, frozenset[str]] = {
 
 
 def recover_vitals(vitals: Vitals, reason: Reason, settings: VitalsSettings) -> Vitals:
-    """Returns the vitals after the user answered a Duck Call (a question that the Pacemaker asks). The vitals that it
-    was about recover most, the others less. No vital falls."""
+    """Returns the vitals (mood, focus, stamina) after the user answered a Duck Call (a question that the Pacemaker
+    asks). The vitals that the question was about recover most, the others less. No vital falls."""
 
     def floor(vital: str) -> float:
         return settings.recovered if vital in RELEVANT[reason] else settings.rested

@@ -53,7 +53,7 @@ class LedgerEntry(NamedTuple):
 
     @property
     def idle(self) -> bool:
-        """Says whether the step only looked at something, without gaining or changing anything and without an error."""
+        """Says whether the step only looked at something: it made no progress, changed nothing, and was no error."""
         only_looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
         return only_looked and not self.gained.kind
 
@@ -109,7 +109,8 @@ class Ledger:
         self._handed_on = False
 
     def record(self, step: LoopStep, tells: bool = False) -> LedgerEntry:
-        """Adds a step. `tells` means that the model's text beside it reports something new that was read."""
+        """Adds a step. `tells` is true if the model's text beside the call reports something new that the model has
+        read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         outcome_kind, outcome = weigh(step, call)
         is_handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains

@@ -137,7 +137,7 @@ def guess_profile(text: str, language: str = DEFAULT_LANGUAGE) -> TaskProfile:
 
 
 LARGE = 500
-"""The lines for which a file counts once. A longer file counts as several files."""
+"""A file of this many lines counts as two files, a file of twice as many lines as three."""
 SEVERAL = 3
 """Work that changes at least this many files counts as a task of several steps. Work that looks at least this many
 times and changes nothing counts as an analysis."""
@@ -145,8 +145,8 @@ WEB = "web."
 
 
 class WorkKind:
-    """Tells the kind of work from a turn's files, edits, failed runs and web pages; before there are any, from the
-    request."""
+    """Tells the kind of work (such as an analysis) by what the turn has done: its files, edits, failed runs and web
+    pages. Until it has done something, the user's request decides."""
 
     def __init__(self) -> None:
         self.begin(TaskProfile.GENERAL_CHAT)
@@ -188,8 +188,8 @@ class WorkKind:
 
 
 EASY_EXTENSIONS = 2
-"""The number of extensions of the limit that a turn can earn by gains (progress) that are easy to fake. Further
-extensions need a recent solid gain, or more solid gains in all than extensions so far."""
+"""A turn can earn this many extensions of its limit by progress that is easy to fake. For more extensions it needs
+progress that is hard to fake (a solid gain): a recent one, or more of them than extensions so far."""
 
 
 class LoopAllowance:
@@ -217,13 +217,14 @@ class LoopAllowance:
         self._looks_from()
 
     def _looks_from(self) -> None:
-        """Counts the loops that only look around anew, because something was done or found in this loop."""
+        """Sets the counts of loops that only look around back to zero, because this loop has done or found
+        something."""
         self._idle = 0
         self._elsewhere: set[int] = set()
-        """Numbers of the loops that only looked at things that the user did not ask about."""
+        """Numbers of the loops that made progress only on things that the user did not ask about."""
         self._foreign: set[int] = set()
-        """Numbers of the loops that only looked at things that the user did not ask about, and saw nothing new, or
-        material that the model did not make."""
+        """Numbers of the loops that worked on things that the user did not ask about. Loops whose progress was easy to
+        fake, such as new output of the model's own program, are not among them."""
 
     def beat(self, in_agent: bool = False) -> None:
         """Counts a loop at its beginning."""

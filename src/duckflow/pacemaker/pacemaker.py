@@ -43,7 +43,7 @@ def read_signals(text: str, language: str) -> tuple[Signal, ...]:
 
 
 LOW_VITALS = frozenset({Reason.FOCUS_LOST, Reason.CONFIDENCE_LOW})
-"""Reasons for intervening that concern a low vital, and not a repetition."""
+"""Reasons for intervening that concern a low vital (focus or mood), and not a repetition."""
 TRIED = 8
 MOSTLY = 0.5
 
@@ -143,8 +143,8 @@ class Pacemaker:
         return self._verdict
 
     def too_many_errors(self, times: int, other_model: bool = False) -> DuckCall:
-        """Returns the Duck Call for a turn that did not get better after the model had planned anew, whatever the
-        detectors say."""
+        """Returns the question to the user (Duck Call) for a turn that still fails after the model has planned anew. It
+        is asked even if no detector has found anything."""
         self._verdict = call = self._call(describe_spent(Reason.ERROR_CASCADE, times, self._ledger), None, other_model)
         self.interventions[DuckCall.__name__] += 1
         return call
@@ -233,8 +233,8 @@ class Pacemaker:
         return self._hint(describe(sighting, self._ledger))
 
     def _fine(self) -> Hint | None:
-        """Returns a hint if a vital is low. It is called when no detector has found anything. When all is well and
-        enough steps were new, the model may plan anew once more before the next question to the user."""
+        """Returns a hint if a vital (such as focus) is low. It is called when no detector has found anything. After
+        enough new steps without a hint, the model may plan anew once more before the next question to the user."""
         hint = self._hint()
         if hint is None and self._new_since >= self._settings.detectors.again.replan:
             self._replanned = False
@@ -246,8 +246,8 @@ class Pacemaker:
         return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
-        """Makes a Duck Call (a question to the user) for the finding. If stamina or loops are its reason, `also` adds
-        what the detectors see."""
+        """Makes a Duck Call (a question to the user) for the finding. If it is asked because stamina or loops are used
+        up, `also` adds what the detectors see."""
         pattern = pattern_of(finding.reason, failing=self._ledger.error_rate() > MOSTLY)
         return DuckCall(
             reason=finding.reason,

@@ -42,8 +42,8 @@ FOUND = 3
 
 
 class Gained(NamedTuple):
-    """The progress of a step. `solid` is its worth. If it is 0, the model could make such progress at will, so it earns
-    only the first few extensions of the limit."""
+    """The progress of a step. `solid` is the worth of progress that a model cannot make at will. If it is 0, the step
+    earns only the first few extensions of the limit."""
 
     kind: Gain = ""
     solid: int = 0
@@ -68,9 +68,9 @@ class SeenMaterial:
         self._fresh_terms: set[str] = set()
 
     def news(self, step: LoopStep, own: OwnWork) -> tuple[int, bool]:
-        """Returns how many lines of a result were neither seen before nor written by the model, and whether they are at
-        least half of it. Printed output and headings are compared without numbers. Lines that a search shows from a
-        file that was read are compared without the place before them."""
+        """Returns how many lines of a result are new (neither seen before nor written by the model), and whether they
+        are at least half of it. Printed output and headings are compared without numbers. Lines that a search shows
+        from a file that was read are compared without the file's name and the line number before them."""
         is_printed = step.kind not in ("read", "search")
         sent_text = plain_line(canonical(step.args)) if is_printed else canonical(step.args)
         heading = f"{step.subject} ("
@@ -129,13 +129,14 @@ class FailedChecks:
         self._least: dict[str, tuple[int | None, Counter[str]]] = {}
         self._most_tests: dict[str, int] = {}
         self._to_halve: dict[str, int] = {}
-        """For each check of tests that the model made: the number of failures that must be halved for a solid gain."""
+        """For each check of the model's own tests: the number of failures that must be halved. Only then is the
+        progress solid (hard to fake)."""
 
     def look(self, step: LoopStep, of_own_tests: bool) -> Gained:
         """Returns a gain (progress) for a command that failed before and passes now, or fails less than ever in this
-        turn. Fixing what this turn broke gains nothing, and neither does running fewer tests. A model can make any
-        number of failing tests and mend them one by one. So fewer failures of its own tests are a solid gain only if
-        they are half as many."""
+        turn. Fixing what this turn broke gains nothing, and neither does running fewer tests. For the model's own tests
+        the gain is solid (hard to fake) only if half as many fail, because a model can make any number of failing tests
+        and mend them one by one."""
         name = check_name(step)
         if step.tests < self._most_tests.get(name, 0):
             return NOTHING
@@ -183,9 +184,9 @@ class SearchAnswers:
         self._versions.add(change_signature(step))
 
     def look(self, step: LoopStep) -> Gained:
-        """Returns the gain (progress) that the answer of a check makes. For another version of the files, the gain is
-        solid if the answer differs from the last one. For the same version, a new question gains something if its
-        answer is known but differs from the last; that gain is solid only if the check closes in on a number."""
+        """Returns the gain (progress) of a step in a search, such as a bisection. The gain is solid (hard to fake) if
+        another version of the files gives another answer, or if the check closes in on a number. Any other new question
+        gains little or nothing."""
         name, version, question = check_name(step), len(self._versions), call_signature(step.name, step.args)
         answer = hash((step.is_error, result_signature(step.result.partition("\n")[2], printed=True)))
         last_version, last_answer = self._last.get(name, (version, answer))
@@ -201,8 +202,9 @@ class SearchAnswers:
         return Gained("read") if is_probe and differs else NOTHING
 
     def _closes_in(self, step: LoopStep) -> bool:
-        """Says whether a check is made with a number that is about twice as near to an earlier number as any number
-        before, as in a binary search. That can happen only a few dozen times, whatever the answers are."""
+        """Says whether a check closes in on a number, as a binary search does: the distance to the nearest earlier
+        number is at most about half of any distance before. That can happen only a few dozen times, whatever the
+        answers are."""
         *_, number = map(int, re.findall(PROBED, step.subject) or "0")
         shape = re.sub(NUMBER, "#", step.subject)
         probes = self._probes.setdefault(shape, set())
@@ -287,8 +289,8 @@ class TurnProgress:
         )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
-        """Says whether a file that was asked for is read for the first time. This counts even if the file looks like
-        another one that was read."""
+        """Says whether a step is the first to read a file that the user asked for. This counts even if the file looks
+        like another one that was read."""
         is_first_read = step.kind == "read" and not elsewhere and step.subject not in self._opened
         self._opened |= {step.subject} if is_first_read else set()
         return is_first_read
@@ -302,15 +304,17 @@ class TurnProgress:
         return not any(map(self._request.asks_for, file_words or {" ".join(texts)}))
 
     def rewrites(self, step: LoopStep) -> bool:
-        """Says whether an edit only changes text that this turn has written. It must be called before `gain`."""
+        """Says whether an edit only changes text that this turn has written. Call it before `gain`, which counts this
+        edit as written, too."""
         if replaced := replaced_texts(step.args):
             return self._written.issuperset(_lines(step, replaced))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
-        """Returns a gain (progress) for text that is shown for the first time and that the model did not write. The
-        gain is not solid for output of the model's own programs, or for a call that is repeated without an edit in
-        between. `moved` means that another version was put in place: then any new line counts."""
+        """Returns a gain (progress) for text that the model sees for the first time and did not write. The gain is not
+        solid (it is easy to fake) for output of the model's own programs, or for a call that is repeated without an
+        edit in between. `moved` is true if a command put another version of the files in place: then any new line
+        counts."""
         call = call_signature(step.name, step.args)
         is_made_up = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
@@ -325,8 +329,8 @@ class TurnProgress:
 
     def _edited(self, step: LoopStep, command: str, is_elsewhere: bool) -> Gained:
         """Returns a gain (progress) for making a file that was asked for, or for changing a place that this turn had
-        not touched. In a file that nobody named, only the first change counts. The gain is not solid if the request
-        names other places, and what was changed there has nothing to do with the request either."""
+        not touched. In a file that nobody named, only the first change counts. A change that has nothing to do with a
+        request for other places is no solid gain (it is easy to fake)."""
         is_rewrite, replaced = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         newly_changed = set(step.changed) - self._changed

@@ -52,8 +52,8 @@ class LimitSettings(BaseModel):
     progress_within: int = Field(default=16, ge=1)
     """The number of last loops that must contain some progress (pacemaker/progress.py) for an extension. Measured."""
     elsewhere: int = Field(default=12, ge=1)
-    """The number of loops on things that nobody asked about, after which the model gets a hint. After as many steps
-    that only look and find nothing new, no more loops are earned."""
+    """The number of loops on things that nobody asked about, after which the model gets a hint. After the same number
+    of steps that only look and find nothing new, the turn earns no more loops."""
     wandering: int = Field(default=29, ge=1)
     """The number of loops on things that nobody asked about, after which the user is asked. Measured: with 24, the user
     is asked in one more of 324 successful runs."""
@@ -103,16 +103,16 @@ class VitalsSettings(WithThresholds):
     error_focus: float = 0.05
     success_stamina: float = 0.02
     loop_stamina: float = 0.004
-    """The stamina that a loop costs. Only rest or a completed step restores it. Measured: long successful runs stay
-    above 0.3."""
+    """Each loop lowers stamina by this much. Only rest or a completed step restores it. Measured: long successful runs
+    stay above 0.3."""
 
     stale_focus: float = 0.14
     new_focus: float = 0.10
-    """The focus that a step with news gains. Measured: with `stale_focus` it keeps focus above 0.3 in successful runs,
-    and below 0.5 before the user is asked (Duck Call)."""
+    """A step with news raises focus by this much. Measured: with `stale_focus` it keeps focus above 0.3 in successful
+    runs, and below 0.5 before the user is asked (Duck Call)."""
 
     confidence_pull: float = Field(default=0.3, ge=0, le=1)
-    """The share of the distance by which mood moves towards a confidence that the model reports."""
+    """When the model reports its confidence, mood moves towards it by this share of the distance."""
     refused_mood: float = 0.15
     approved_mood: float = 0.05
     check_failed_mood: float = 0.10
@@ -134,12 +134,12 @@ class VitalsSettings(WithThresholds):
     stamina_worn: float = 0.5
     """The stamina below which the status bar shows a worn face."""
     focus_beats: int = Field(default=2, ge=1)
-    """The number of loops in a row that begin with lost focus, after which the user is asked. Before that, the model
-    plans anew."""
+    """The user is asked after this many loops in a row that begin with lost focus. Before that, the model plans
+    anew."""
 
     recovered: float = 0.9
     rested: float = 0.7
-    """The least value that the other vitals rise to after the user was asked (Duck Call). The vital that the question
+    """After the user was asked (Duck Call), the other vitals rise at least to this value. The vital that the question
     was about rises to `recovered`."""
     trend_length: int = Field(default=60, ge=2)
 
@@ -148,8 +148,8 @@ class DetectorSettings(WithThresholds):
     """Thresholds above which repetitions count as going in circles. Measured."""
 
     again: Threshold = threshold_field(3, 4)
-    """The number of repetitions after which the model plans anew, and the number after which the user is asked (Duck
-    Call). This holds for a call, an error, a round of steps, and an edit of own text; a round needs one repetition
+    """The first number of repetitions makes the model plan anew, the second makes Duckflow ask the user (Duck Call).
+    This holds for a call, an error, a round of steps, and an edit of the model's own text; a round needs one repetition
     less. For talk, the second number leads to a new plan, and twice that number to a Duck Call."""
     within: int = Field(default=12, ge=2)
     """Number of last steps among which the same call or error counts as a repetition."""

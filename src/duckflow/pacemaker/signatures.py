@@ -312,16 +312,15 @@ class OwnWork:
         return "foreign" in kinds and "own" not in kinds and not is_made_up
 
     def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
-        """Says whether programs that the model did not write made files from a file that no command had
-        named before."""
+        """Says whether a command used only programs that the model did not write to make files, and made them from a
+        file that no command had named before."""
         named_paths = {_plain(word) for word in re.findall(FILE_WORD, command)} - {_plain(path) for path in made}
         new_paths = {path for path in named_paths - self._named if not self.made(path)}
         self._named |= named_paths
         return bool(new_paths) and set(self._kinds(command)) <= {"foreign", "quiet"}
 
     def brings_others(self, command: str) -> bool:
-        """Says whether the content that a command writes to files comes only from programs that the model did not
-        write."""
+        """Says whether only programs that the model did not write decide what a command writes to files."""
         runs_foreign = (
             bool(command) and "foreign" in (kinds := set(self._kinds(command))) and kinds <= {"foreign", "quiet"}
         )
@@ -336,7 +335,9 @@ class OwnWork:
         return (kind for kind, _ in self._parts(command))
 
     def _parts(self, command: str) -> Iterator[tuple[str, str]]:
-        """Yields each command of a line with its kind: `foreign`, `own`, `says` or `quiet`. Skips input by `<<`."""
+        """Yields each command of a line with its kind: `foreign` (a program that the model did not write), `own` (one
+        that it wrote), `says` (it prints what it was given, the time, or random values) or `quiet` (it prints nothing
+        new). Ends at input by `<<`."""
         for part in re.findall(ONE_COMMAND, command):
             command_text, heredoc, _ = re.sub(SHELL_QUOTED, "''", part).partition("<<")
             if words := re.sub(BEFORE_COMMAND, "", f"{command_text} ").partition("|")[0].split():

@@ -16,7 +16,7 @@ Vital = Literal["mood", "focus", "stamina"]
 
 
 class Signal(StrEnum):
-    """Events that move the vitals, besides the steps themselves."""
+    """Events that move the vitals (mood, focus, stamina), besides the steps themselves."""
 
     CONFIDENCE = "confidence"
     """The model stated its confidence, a number that is passed with the signal."""
@@ -39,7 +39,8 @@ class Signal(StrEnum):
 
 @dataclass(slots=True)
 class VitalsMove:
-    """The total by which a cause has moved a vital, how often it did so, and the last step that did."""
+    """The total by which a cause has moved a vital (mood, focus or stamina), how often it did so, and the last step
+    that did."""
 
     delta: float = 0.0
     times: int = 0
@@ -188,7 +189,8 @@ class VitalSign(NamedTuple):
 
 
 class Health(NamedTuple):
-    """The report on the vitals that `/status`, the status bar and a Duck Call show."""
+    """The report on the vitals (mood, focus, stamina), which people see by `/status`, in the status bar, and in a Duck
+    Call (a question that the Pacemaker asks)."""
 
     mood: VitalSign
     focus: VitalSign
@@ -200,16 +202,17 @@ class Health(NamedTuple):
         return say("health.bar", **faces, **{sign.name: f"{sign.value:.2f}" for sign in self})
 
     def report(self) -> tuple[Phrase, ...]:
-        """Returns a line for each vital, then the finding with its recommendation."""
+        """Returns a line for each vital, then a sentence on the worst one with a recommendation."""
         return say("health.title"), *(sign.line() for sign in self), self._finding("none")
 
     def complaint(self) -> tuple[Phrase, ...]:
-        """Returns the lines of low vitals and the finding. Good vitals do not help a user who is asked for help."""
+        """Returns the lines of low vitals and the sentence on the worst one. Good vitals do not help a user who is
+        asked for help."""
         return *(sign.line() for sign in self if sign.troubled), self._finding("stuck")
 
     def _finding(self, otherwise: str) -> Phrase:
-        """Returns the finding for the worst vital, where focus comes before stamina and stamina before mood;
-        `otherwise` if none is low."""
+        """Returns the sentence on the worst vital, where focus comes before stamina and stamina before mood; if none is
+        low, the sentence named by `otherwise`."""
         worst_name = next((sign.name for sign in (self.focus, self.stamina, self.mood) if sign.troubled), otherwise)
         return say(f"health.finding.{worst_name}")
 

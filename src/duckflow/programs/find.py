@@ -13,8 +13,8 @@ OWN = os.path.realpath(f"{__file__}/../../..")
 STANDARD = os.path.realpath(f"{os.__file__}/..")
 PACKAGES = ("/site-packages", "/dist-packages")
 MAIN_REPOSITORY = "DUCKFLOW_FLEET_REPOSITORY"
-"""The variable that names the repository in a worktree of which an attempt at a task works. Other sessions work in that
-repository, so a program there counts like one of the work folder."""
+"""A variable with the path of the main repository, for a process that works in a worktree of it. Other sessions work in
+that repository, so its programs are trusted no more than those of the work folder."""
 TEMPORARY_VARIABLE = "TMPDIR"
 TEMPORARY = ("/var/tmp", "/tmp")
 """Folders for temporary files that every system has."""
@@ -99,9 +99,9 @@ def path_outside(folder: Path, search_path: str) -> str:
 
 
 def environment_outside(folder: Path, repository: str = "") -> dict[str, str]:
-    """Returns the environment for a program that is started outside the sandbox. Programs start others by their names,
-    so PATH names no place in the folder, such as `.venv/bin`, where a command could have put a program, nor in the
-    `repository` whose worktree the folder is."""
+    """Returns the environment for a program that is started outside the sandbox. Programs start others by their names.
+    So PATH names no place where a command could have put a program: none in the folder (such as `.venv/bin`), and none
+    in the `repository`, if the folder is a worktree of it."""
     search_path = path_outside(Path(repository), _search_path()) if repository else _search_path()
     return {**os.environ, "PATH": path_outside(folder, search_path)}
 
@@ -130,6 +130,6 @@ def _find(name: str, folder: str, search_path: str) -> str | None:
 
 
 def _beneath(path: Path, folder: str) -> bool:
-    """Says whether a path lies in the folder, by its name or, for a link, by its target. Returns False for `/`:
-    otherwise no program would be left."""
+    """Says whether a path lies in the folder, by its name or, for a link, by its target. Returns False for the folder
+    `/`, because every program lies in it."""
     return folder != "/" and any(candidate.is_relative_to(folder) for candidate in (path, path.resolve()))

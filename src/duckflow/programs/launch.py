@@ -67,8 +67,7 @@ class Launch:
     fds: tuple[int, ...] = ()
     """Open files that the program inherits."""
     meddled: Callable[[], tuple[str, ...]] = nothing
-    """A function that is called at the end. It returns the files that make git run programs and that the command has
-    changed."""
+    """A function to call at the end. It returns those files changed by the command that make git run programs."""
     info: int | None = None
     """The file in which bubblewrap names its first process."""
     lifeline: int | None = None
@@ -150,9 +149,9 @@ def on_lifeline(
     rules: Sequence[tuple[int, str]] = (),
     program: bytes = b"",
 ) -> Launch:
-    """Returns the same launch, made by the launcher, which ends all processes when its lifeline is closed. With
-    `patience`, the processes are first asked to end, and get that many seconds. The other arguments say how Landlock
-    and seccomp restrict the program."""
+    """Returns a launch of the same program through the launcher, which ends all its processes when the lifeline is
+    closed. With `patience`, the processes are first asked to end, and get that many seconds. The other arguments say
+    how Landlock and seccomp restrict the program."""
     orders = _orders_file()
     data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
     while data:

@@ -86,8 +86,8 @@ class ProcessTree:
             self._signal_group(signal.SIGKILL)
 
     def _end_sandbox(self) -> None:
-        """Ends a sandbox. The sandbox is stopped first, so that it cannot start a process that would be overlooked: at
-        its beginning, bubblewrap's child does not yet die with its parent."""
+        """Ends a sandbox. Stops it first, so that it cannot start a process that would be overlooked: right after the
+        start of bubblewrap, its child does not yet die with it."""
         _send(self._pid, signal.SIGSTOP)
         for _ in range(TRIES):
             if state(self._pid) in STOPPED:
@@ -306,8 +306,8 @@ class Pipe:
 
 
 async def _gone(pid: int) -> bool:
-    """Waits a moment for the end of a process, and says whether it came. The kernel ends a sandbox's first process
-    last."""
+    """Waits a moment for the end of a process, and returns True if it has ended. The first process of a sandbox is the
+    one to wait for, because the kernel ends it last."""
     try:
         handle = os.pidfd_open(pid)
     except OSError:

@@ -18,7 +18,8 @@ REQUEST = 500
 
 
 class CompactLayers(Layers):
-    """Layers that leave out the project, and of the work show only the request and the results so far."""
+    """The layers of a prompt for a small model: nothing about the project, and of the work only the request and the
+    results."""
 
     base_template = "base_compact"
     main_template = "main_compact"
@@ -63,8 +64,8 @@ def plain_request(language: str, text: str) -> tuple[PromptMessage, ...]:
 
 
 def material(history: Iterable[Message], without: str) -> list[str]:
-    """Returns the files that were read last, the newest version of each, in the order of the conversation, as far as
-    there is room."""
+    """Returns the files that were read last, each in its newest version, as far as there is room. They stand in the
+    order of the conversation."""
     characters_left, quotations, seen_names = MATERIAL_LENGTH, list[str](), {without}
     read_messages = [
         message

@@ -120,7 +120,7 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
 
 
 def plan_line(state: AgentState) -> dict[str, str]:
-    """Returns the line about the plan in every prompt, as values of its template."""
+    """Returns the values for the line about the plan that stands in every prompt."""
     plan = state.plan
     if plan is None or plan.status == "completed":
         return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
@@ -179,7 +179,7 @@ ROUNDING = 2
 def fitted(
     values: Mapping[str, str], budget: int, written: Callable[[Mapping[str, str]], str], count: Count
 ) -> dict[str, str]:
-    """Returns the values shortened until the layer that `written` makes of them is within its budget."""
+    """Returns the values, shortened so far that the layer which `written` makes of them is within its budget."""
     cut_values = dict(values)
     for name in CUTTING_ORDER:
         if not cut_values.get(name):
@@ -371,8 +371,8 @@ def _near(rules: NearRules, language: str) -> str:
 
 
 def _stands_in(history: Sequence[Message], goal: str, language: str) -> bool:
-    """Says whether a goal only repeats the beginning of a message that the request holds anyway: the newest one, or an
-    earlier one if the newest is no mere reply to it."""
+    """Says whether a goal only repeats the beginning of a message that is in the request anyway. That is the user's
+    newest message or, if this is a mere reply (such as `yes`), any message of the user."""
     newest = last_request(history)
     replies = len(newest) < TELLS_GOAL or begins_as_answer(newest, language)
     texts = [newest] if replies else [message.text for message in history if message.role == "user"]

@@ -26,15 +26,14 @@ DEFINES = re.compile(
     r"\s*(?:export\s+|pub\s+|public\s+|static\s+|async\s+)*(?:def|class|function|func|fn|struct|impl|interface|trait|type)\s+(\w+)"
 )
 ASKED, ASKED_WITHOUT_REASON = 0.75, 0.05
-"""The shares of the best hunk's weight at which another hunk counts as asked for. A hunk's weight comes from its own
-words and from those of the hunk that it is tied to most. The second share is for a hunk whose call gives no reason,
-because then only its lines count."""
+"""A hunk counts as asked for if its weight reaches this share of the best hunk's weight. The weight counts words of the
+request that are in the hunk, and in the hunk that it is tied to most. The second share is for a hunk whose call gives
+no reason, because then only its lines count."""
 WORDS_OF_ONE_MATTER = 40.0
-"""The sum of rarities at which shared words tie two hunks fully. Words are shared if the reason for one hunk and the
-other hunk both contain them."""
+"""Words that two hunks share tie them fully if the rarities of these words add up to this sum."""
 NAME_TIE, RARE = 0.75, 5.0
-"""The first figure says how closely a rare name ties two hunks that share it. The second is the rarity that such a name
-must exceed: fewer than one line of 150 contains it."""
+"""The first figure says how closely a rare name ties two hunks that share it. A name is rare if its rarity is above the
+second figure: fewer than one line of 150 contains it."""
 MOST_HUNKS, MOST_SIGNS = 200, 4_000_000
 
 
@@ -71,7 +70,8 @@ class HunkGroup(NamedTuple):
 
 
 def unasked(changes: Sequence[FileVersions], hunks: Sequence[Hunk], record: Record) -> list[Hunk]:
-    """Returns the hunks that are tied neither to the request nor to a hunk that is; none for a very large change."""
+    """Returns the hunks that are tied to the request neither directly nor through another hunk; none for a very large
+    change."""
     if JAPANESE.search(record.request) and not any(JAPANESE.search(call.why) for call in record.calls):
         # Reasons in another language than the request's cannot be compared with it.
         return []

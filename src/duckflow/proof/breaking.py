@@ -12,8 +12,8 @@ from duckflow.proof.verdicts import TrialEnd, notices
 
 PATIENCE, FEW_SECONDS = 2.0, 2.0
 ENOUGH = 3
-"""A test is hollow (shows nothing) if it misses this many breaks of lines that it runs. If it was tried on fewer
-breaks, it must miss all of them."""
+"""A test is hollow (shows nothing) if it does not notice this many breaks (small faults put in on purpose) of lines
+that it runs. If it was tried on fewer breaks, it must miss all of them."""
 UNCHANGED: Versions = {}
 
 
@@ -52,8 +52,8 @@ class TestRuns:
         return await self.folder.run(self.command, by_file, lines, versions, limit)
 
     async def on_other(self, names: Iterable[str], versions: Versions, patience: float = 1.0) -> list[TrialEnd]:
-        """Runs tests on other code, which may run forever. Returns the ends of those tests that came to an end.
-        `patience` multiplies the seconds that broken code gets."""
+        """Runs tests on other code, which may run forever. Returns how the tests ended, without those that were still
+        running. `patience` multiplies the seconds that broken code gets."""
         try:
             return await self.run(names, {}, versions, patience * self.patience)
         except EndlessRun as problem:
@@ -70,12 +70,13 @@ class BrokenCode:
     files: Mapping[str, FileTests]
     tried: set[Break] = field(default_factory=set[Break])
     tries: Counter[str] = field(default_factory=Counter[str])
-    """For each test, the number of breaks that it was tried on. Only breaks of lines that it runs count."""
+    """For each test, the number of breaks (faults put in on purpose) that it was tried on. Only breaks of lines that it
+    runs count."""
     missed: Counter[str] = field(default_factory=Counter[str])
-    """For each test, the number of tried breaks with which it still passed."""
+    """For each test, the number of breaks (faults put in on purpose) that it did not notice: it still passed."""
     crashed: Counter[str] = field(default_factory=Counter[str])
-    """For each test, the number of tried breaks with which the test itself failed, by an assertion or by an error of
-    the broken code."""
+    """For each test, the number of breaks (faults put in on purpose) with which the test itself failed, by an assertion
+    or by an error of the broken code."""
 
     async def find(
         self,
@@ -86,9 +87,10 @@ class BrokenCode:
         most: int,
         by_crash: bool = False,
     ) -> None:
-        """Tries breaks on the tests that run the broken line, until each test has noticed a break or was tried on
-        `most` breaks. Tests that notice a break are added to `noticing`. A break with which no test can be loaded does
-        not count. With `by_crash`, an error of the broken code is enough for a test that asserts something."""
+        """Tries breaks (faults put in on purpose) on the tests that run the broken line, until each test has noticed a
+        break or was tried on `most` breaks. Tests that notice a break are added to `noticing`. A break with which no
+        test can be loaded does not count. With `by_crash`, an error of the broken code is enough for a test that
+        asserts something."""
         tries = Counter[str]()
         for code_break in breaks:
             unnoticing_tests = [name for name in reached if name not in noticing and tries[name] < most]
@@ -114,13 +116,14 @@ class BrokenCode:
         return self.crashed[name] > 0 and test in self.files[path].asserting_tests
 
     def missed_enough(self, name: str) -> bool:
-        """Says whether a test has missed `ENOUGH` breaks; if it was tried on fewer, all of them."""
+        """Says whether `ENOUGH` breaks (faults put in on purpose) went unnoticed by a test; if it was tried on fewer,
+        all of them."""
         return 0 < min(ENOUGH, self.tries[name]) <= self.missed[name]
 
 
 def by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[TrialEnd]]:
-    """Returns the ends of each test, one for each of its parameters. If a test's file could not be loaded, that failure
-    counts as the test's end."""
+    """Returns for each test how it ended, once for each of its parameters. If a test's file could not be loaded, that
+    failure counts as the test's end."""
     by_name = {name: list[TrialEnd]() for name in names}
     for end in ends:
         ended_names = [name for name in by_name if name.startswith(f"{end.file}::")] if not end.test else [end.name]

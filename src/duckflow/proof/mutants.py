@@ -10,8 +10,8 @@ from duckflow.proof.python_tests import UNREADABLE
 
 BreakKind = Literal["return", "condition", "drop", "value", "opposite"]
 ORDER: tuple[BreakKind, ...] = ("return", "condition", "drop", "value", "opposite")
-"""The kinds of breaks in the order in which they are chosen. The opposite comes last: it is for tests that expect False
-or nothing, which a value of None does not disturb."""
+"""The kinds of breaks (faults put in on purpose) in the order in which they are chosen. The opposite comes last: it is
+for tests that expect False or nothing, because such tests still pass when a value becomes None."""
 
 Place = tuple[str, int]
 """A line: the path of its file and its number."""
@@ -32,7 +32,8 @@ class Break(NamedTuple):
 
 
 def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
-    """Returns every possible break of these lines of a file; none where it cannot be parsed."""
+    """Returns every possible break (a fault to put in on purpose) of these lines of a file; none where it cannot be
+    parsed."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except UNREADABLE:
@@ -50,10 +51,10 @@ def breaks_of(path: str, text: str, lines: Collection[int]) -> list[Break]:
 
 
 def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool = False) -> list[Break]:
-    """Chooses at most `most` breaks. Each choice favours tests for which few breaks have been chosen, and the break
-    that most of these tests run. Of equally good breaks a return comes first, then a condition. With `scattered`,
-    conditions from all over the code come first. Every other choice is then a break of a line that a single test ran
-    last, because that line is nearest to what the test checks; each function gets one such break."""
+    """Chooses at most `most` breaks (faults to put in on purpose), so that each test is tried on some. Breaks that many
+    tests run come first; of equally good ones, a return comes before a condition. With `scattered`, conditions from all
+    over the code come first, and every other choice is a break of a line that a test ran last, because that line is
+    nearest to what the test checks."""
     picked_breaks, remaining_breaks = list[Break](), list(breaks)
     try_counts = dict.fromkeys(reached, 0)
     rank = _scattered if scattered else _in_order
@@ -83,8 +84,8 @@ def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool
 def _latest(
     breaks: Sequence[Break], reached: Reached, tried: Mapping[str, int], picked: Collection[Break]
 ) -> Break | None:
-    """Returns a break of the last line that a test ran, in a function without a break so far. The test with the fewest
-    breaks is chosen."""
+    """Returns a break (a fault to put in on purpose) of the last line that a test ran, in a function that has no break
+    so far. The test with the fewest breaks is looked at first."""
     functions = {(chosen_break.path, chosen_break.function) for chosen_break in picked}
     by_line = {
         (candidate.path, candidate.line): candidate

@@ -65,7 +65,7 @@ def among(names: Iterable[str], reported: Collection[str]) -> set[str]:
 
 
 def _tail(name: str) -> str:
-    """Returns the part of a test's name that ends its name in a report: its module, its classes and its function."""
+    """Returns the end of a test's name as a report shows it, such as `.test_x.Class::test_y`."""
     path, *inner, test = name.split("::")
     return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
 

@@ -21,7 +21,7 @@ class FileTests(NamedTuple):
     trivial: tuple[str, ...]
     """Tests whose assertions cannot fail."""
     copies: tuple[str, ...]
-    """Tests that do the same as another test before the change."""
+    """Tests that do the same as a test that existed before the change."""
     asserting: frozenset[int]
     """The lines with assertions that can fail."""
     altered: frozenset[str] = frozenset()

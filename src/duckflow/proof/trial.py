@@ -1,5 +1,5 @@
 """Red before green: the tests of a change should fail on the code before it. If there is no code before it, or if they
-pass there too, small breaks of the changed code decide whether the tests can fail."""
+pass there too, small faults (breaks) in the changed code show whether the tests can fail."""
 
 import asyncio
 import difflib
@@ -24,8 +24,8 @@ from duckflow.state.data import Phrase, said, say
 OLD_PATIENCE = 2.0
 """The code before the change gets this many times the time that broken code gets."""
 MANY = 4
-"""The number of chosen breaks for each break that one test is tried on. Spare breaks are needed, because tests run
-different lines, and some breaks make a file impossible to load."""
+"""Chooses this many times as many breaks (faults put in on purpose) as one test is tried on. Tests run different lines,
+and some breaks make a file impossible to load."""
 PYTHON = re.compile(r".*\.py")
 
 
@@ -67,7 +67,7 @@ class TestsInQuestion:
 
 def questions_of(changes: Sequence[FileVersions]) -> TestsInQuestion | None:
     """Returns the tests of a change that are to be tried; None if the change contains no tests. If it contains nothing
-    but tests, they are for the existing code, and breaks of that code decide."""
+    but tests, they are for the existing code, and are tried on that code with faults put in on purpose."""
     code = [change for change in changes if is_code(change.path)]
     files = {
         change.path: tests
@@ -99,7 +99,7 @@ class RedGreenTrial:
     _green: set[str] = field(default_factory=set[str])
     _noticing: set[str] = field(default_factory=set[str])
     _guarding: set[str] = field(default_factory=set[str])
-    """Tests that notice breaks of code that the change did not touch."""
+    """Tests that notice breaks (faults put in on purpose) of code that the change did not touch."""
     _hollow: set[str] = field(default_factory=set[str])
     _reached: dict[str, dict[Place, None]] = field(default_factory=dict[str, dict[Place, None]])
     _why: Phrase | None = None
@@ -179,7 +179,8 @@ class RedGreenTrial:
             tests_left -= ends_by_test.keys()
 
     def _sort(self, name: str, ends: Sequence[TrialEnd]) -> None:
-        """Puts a test into one of three groups, by how it ended on the code before the change."""
+        """Puts a test into a group by how it ended on the code before the change: it failed, it lacked something that
+        it needs, or it passed."""
         files, added_names = self.questions.files, self.questions.added()
         failures = [end for end in ends if end.outcome in ("failed", "broken")]
         kinds = {failure_kind(end, files[end.file], added_names) for end in failures}

@@ -82,9 +82,9 @@ class TrialFolder:
         versions: Versions,
         seconds: float,
     ) -> list[TrialEnd]:
-        """Runs these tests of the command, by file. Returns how each ended and which of `lines` it ran, or which lines
-        of the folder if `lines` is None. Raises an EndlessRun where that takes too long, and a DuckflowError where the
-        folder cannot be copied."""
+        """Runs these tests of the command, by file. Returns how each test ended and which of `lines` it ran (of all
+        lines of the folder if `lines` is None). Raises an EndlessRun where that takes too long, and a DuckflowError
+        where the folder cannot be copied."""
         deadline = time.monotonic() + seconds
         async with self._copied(versions) as trial_copy:
             seconds_left = deadline - time.monotonic()

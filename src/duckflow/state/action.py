@@ -87,7 +87,8 @@ class Operation(FrozenData):
     makes: tuple[str, ...] = ()
     """Names of those arguments in `paths` whose files will exist after the call."""
     expects: Literal["", "there", "file", "folder"] = ""
-    """The argument `path` must name something that exists (`there`), or a file or folder that the call will make."""
+    """Says what the argument `path` must name: something that exists (`there`), or a file or folder that the call will
+    make."""
     when: tuple[PlanMoment, ...] = ()
     """The stages of planning at which the operation is offered to the model; empty means always."""
     led: bool = False
@@ -272,7 +273,7 @@ class ActionResult(FrozenData):
     check: CheckReport | None = None
     """The report of a test run or of another check, if the action was one."""
     altered: tuple[str, ...] = ()
-    """Files that the command runs, that existed before the work, and that the work changed before the command
+    """Files that the command runs and that are older than the work, but that the work changed before the command
     passed."""
 
     @property
@@ -312,7 +313,7 @@ def is_checked(path: str) -> bool:
 
 
 class Evidence(FrozenData):
-    """A command that ran after the last change that concerns it, with how it ended."""
+    """A command and how it ended. Nothing that concerns the command was changed after it ran."""
 
     command: str = ""
     code: int = 0

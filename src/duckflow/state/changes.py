@@ -46,8 +46,8 @@ class UndoScope(NamedTuple):
     since: int = 0
     """The first turn to undo. All later turns, and jobs that began in them, are undone too."""
     paths: tuple[str, ...] = ()
-    """Limits the undo to these files and folders. Where nothing else is set, the newest change of each is undone,
-    whoever made it."""
+    """Limits the undo to these files and folders. If the scope names no turn, job or step, the newest change of each is
+    undone, whoever made it."""
     without: frozenset[str] = frozenset()
     """Jobs whose work is not undone, since they still run."""
 

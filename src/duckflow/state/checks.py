@@ -22,8 +22,8 @@ class UnaskedChange(FrozenData):
 
 
 class Proof(FrozenData):
-    """The result of trying whether the tests of a change prove it. Tests are named as pytest does,
-    `tests/test_x.py::test_y`. All lists of tests are empty for a turn that did not change both tests and code."""
+    """Says what the tests of a change prove. Tests are named as pytest does, `tests/test_x.py::test_y`. All lists of
+    tests are empty for a turn that did not change both tests and code."""
 
     red: tuple[str, ...] = ()
     """Tests that fail on the code before the change, and pass now."""
@@ -249,7 +249,7 @@ class CheckRun(FrozenData):
 
 
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
-    """Adds a run to the list. If the run passes, runs that contain nothing more than it are removed."""
+    """Adds a run to the list. If the run passes, it replaces earlier runs that did nothing more than this run."""
     last_run = next((run for run in runs if run.report.check == report.check), None)
     in_turn = last_run is not None and last_run.turn == turn
     if last_run and in_turn and last_run.after_change:
@@ -288,8 +288,8 @@ def state_of(runs: Sequence[CheckRun]) -> ChecksState:
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
-    """Shows the latest runs in one line, failing ones first. A passing run is left out if something was changed after
-    it and a newer run is up to date, or if a later run of its program failed."""
+    """Shows the latest runs in one line, failing ones first. A passing run is left out if it is outdated and a later
+    run is not, or if a later run of the same program failed."""
     latest_first, has_newer = list[CheckRun](), False
     failed_programs = set[str]()
     for run in reversed(runs):

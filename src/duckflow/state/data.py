@@ -51,7 +51,8 @@ def as_count(value: Any) -> int:
 
 
 def as_cost(value: Any) -> float:
-    """Returns a cost in dollars, with the same limits as a number of tokens."""
+    """Returns a cost in dollars: 0 for a value that is not a positive number, and an upper limit for an impossibly
+    large one."""
     return float(min(value, MOST_DOLLARS)) if isinstance(value, int | float) and value > 0 else 0.0
 
 

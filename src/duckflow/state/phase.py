@@ -49,7 +49,8 @@ Severity = Literal["low", "medium", "high", "critical"]
 
 
 class Vitals(FrozenData):
-    """Mood is confidence in the plan, focus is coherence, and stamina falls with wear."""
+    """Three figures for how the work goes: mood (confidence in the plan), focus (coherence) and stamina, which falls
+    with wear."""
 
     mood: Unit = 1.0
     focus: Unit = 1.0
@@ -91,7 +92,7 @@ class StateDelta(FrozenData):
     decision: Line100 | None = None
 
     def items(self) -> dict[str, str | list[str]]:
-        """Returns those of the five items that the Decision changes, by name."""
+        """Returns those items of every prompt (such as the goal) that the Decision changes, by name."""
         return {
             name: value
             for name in ("goal", "why_now", "constraints", "plan_brief", "open_questions")

@@ -277,7 +277,8 @@ ANYTHING = "*"
 
 
 def startable(plan: Plan, wanted: Collection[str], busy: Collection[str] = ()) -> list[Step]:
-    """Returns the wanted steps that may start now: neither over nor busy, with all dependencies settled."""
+    """Returns the wanted steps that may start now: they are neither over nor busy, and a result shows that each step
+    they depend on is done."""
     settled_ids = {step.step_id for step in plan.steps if step.settled}
     return [
         step

@@ -165,7 +165,8 @@ class Answer(FrozenData):
     paths: tuple[str, ...] = ()
     """The files that the user said yes to, if they said yes to only some of them."""
     kept_scope: bool = False
-    """True if a `wish` also allows everything about the subject in `about` for the rest of this session."""
+    """True if the user wants something else first (`wish`), but also allows everything about the subject in `about` for
+    the rest of this session."""
     said: str = ""
     """The user's whole line, if it says more than which choice they took."""
     talk: tuple[Talk, ...] = ()

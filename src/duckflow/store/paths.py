@@ -69,8 +69,8 @@ class Paths(NamedTuple):
         return self.data / "archives" / f"{self.sessions_of(folder).name}.db"
 
     def archives(self, folder: Path | None) -> list[Path]:
-        """Returns the archives of one work folder, or of all work folders. A new archive has no database yet, only its
-        inbox."""
+        """Returns the archives of one work folder, or of all work folders. A new archive is found by its inbox, because
+        it has no database yet."""
         databases = {
             path.with_suffix(".db") for kind in ("db", "inbox") for path in (self.data / "archives").glob(f"*.{kind}")
         }

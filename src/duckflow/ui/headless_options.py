@@ -11,8 +11,8 @@ class OutputFormat(StrEnum):
 
 
 class DuckPolicy(NamedTuple):
-    """The answer to a Duck Call when nobody is there: to stop, or to go on (or replan) a given number of times and then
-    stop."""
+    """The answer to a Duck Call (a call for the user's help) when nobody is there: to stop, or to go on (or replan) a
+    given number of times and then stop."""
 
     name: str = "stop"
     times: int = 1

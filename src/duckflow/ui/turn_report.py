@@ -32,8 +32,8 @@ UNVERIFIED = "review.unverified"
 
 
 class TurnReport:
-    """Gathers the events of one turn and its jobs into a result. `alone` means that nobody leads the conversation, so
-    that a job cancelled between turns was given up. With `require_proof`, work called done without proof is no
+    """Gathers the events of one turn and its jobs into a result. `alone` is true if nobody leads the conversation: then
+    a job that is cancelled between turns counts as given up. With `require_proof`, work called done without proof is no
     success."""
 
     def __init__(

@@ -342,7 +342,7 @@ def is_streaming(item: Item) -> bool:
 
 
 def told_evidence(text: str, words: Words) -> str:
-    """Returns evidence, which was written for the model (such as an exit code), in the user's language."""
+    """Translates evidence (such as an exit code), which was written for the model, into the user's language."""
 
     def files(match: re.Match[str]) -> str:
         return match["before"] + words(f"evidence.{match['how'] or 'within'}", file=match["file"] or "")

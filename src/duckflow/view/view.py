@@ -142,7 +142,7 @@ def _says_nothing(decision: Decision, answers: list[str]) -> bool:
 
 
 RETRY = "model.retry."
-"""The prefix of the keys of those waits that are shown to people."""
+"""A wait is shown to people as a retry if the key of its reason begins with this."""
 ASKS_MODEL = "wait.model"
 EXPLAINED = frozenset(("gate.explained", "gate.not_explained"))
 AGENTS_WORK, ASKS = say("wait.agents"), say("wait.you")

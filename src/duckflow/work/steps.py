@@ -200,8 +200,8 @@ class StepWork:
         return report
 
     def _own_messages(self, step: Step) -> tuple[Message, ...]:
-        """Returns the calls and results of a step that was interrupted before its end by a stop or by words of the
-        user. The step's name stands for the old request, because a new request follows."""
+        """Returns the earlier calls and results of a step that was interrupted by a stop or by words of the user.
+        Before them stands the step's name in place of the old request, because a new request follows."""
         job = self._state.jobs.get(self._actor.job_id)
         step_messages = [message for message in job.messages if message.step == step.step_id] if job else []
         messages_seen = list(dropwhile(lambda message: message.role != "assistant", step_messages))
@@ -318,7 +318,7 @@ class StepWork:
 
 
 def _failed_task(step: Step) -> Task | None:
-    """Returns the task whose failure makes the step fail. A read that found nothing does not."""
+    """Returns the task whose failure makes the step fail. A failed task that only reads does not count."""
     return next((task for task in step.tasks if task.status == "failed" and task.effect != "read"), None)
 
 

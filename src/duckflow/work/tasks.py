@@ -122,8 +122,9 @@ class TaskRunner:
         )
 
     async def read_files(self, plan: Plan, step: Step) -> None:
-        """If the step writes texts, reads those of its own files that are quoted whole. A file that counts as read is
-        not overwritten when somebody changes it meanwhile. Other quoted files were read by the conversation."""
+        """If the step writes texts, reads those of its own files that the requests for these texts quote in full. A
+        file that was read here is not overwritten when somebody changes it meanwhile. The conversation has read the
+        other files."""
         if await self._drafter.writes_texts():
             whole_paths = {piece.path for piece in self._drafter.pieces(plan, step) if not piece.first}
             await self._read((path for path in files_of(plan, step) if path in whole_paths), step, self.actor_of(step))
@@ -314,7 +315,7 @@ class StepTasks:
 
     async def _may_run(self, task: Task) -> bool:
         """Says whether a task may run. A task that was cut off may have been done already, so it runs again only if the
-        user agrees. The step gets the user's words if they want something else."""
+        user agrees. If the user answers with words instead of a yes, these words are passed on to the step."""
         if task.status == "pending" or not self._runner.changes(task):
             return True
         question = Question(kind="gate", title=say("job.again", task=task.line), choices=AGAIN)

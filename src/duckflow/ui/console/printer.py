@@ -99,7 +99,8 @@ class Printer:
         self._console.print(text, soft_wrap=True)
 
     def text(self, text: str, style: str = "", first: str = "", rest: str | None = None) -> None:
-        """Prints text from outside, line by line. `first` and `rest` are as in `wrapped`."""
+        """Prints text from outside, line by line, with `first` before the first line and `rest` before every further
+        line."""
         for line in plain(text).split("\n"):
             self.wrapped(Text(line, style=style), first, rest)
             first = rest if rest is not None else first

@@ -46,7 +46,7 @@ class OutputLines:
         self._begun = ""
         self.latest = ""
         self.shown: set[str] = set()
-        """The first lines, which have been shown."""
+        """The first lines of the output, which are already on the screen."""
 
     def add(self, text: str, left_out: int = 0) -> list[str]:
         """Adds output, and returns the lines to show now. `left_out` is the number of lines missing before the text."""
