@@ -289,6 +289,11 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
     return "files" if search("scopes.files", about, language) else "all"
 
 
+def means_plan(about: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a scope names nothing but the plan that is asked about, its files or its edits."""
+    return not named_in(about, language) or bool(about_plan(about, language))
+
+
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
     """Says whether a text chooses the permanent rule by a key, without the word that the rule requires."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()
