@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.i18n.answer_words import yes_or_no
+from duckflow.i18n.answer_words import may_be_goal, yes_or_no
 from duckflow.i18n.answers import means_plan, named_in, read_answer, read_whole, without_reference
 
 PHRASES = [
@@ -358,3 +358,33 @@ def test_a_plan_approved_in_own_words_keeps_its_scope(text: str, language: str, 
     answer = read_whole(text, language)
     allows = answer.plain_yes and answer.scope in ("session", "always")
     assert (allows and means_plan(answer.about, language)) is all_edits
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "goal"),
+    [
+        ("Run all the tests once more", "en", True),
+        ("please run all the tests again", "en", True),
+        ("Start the server on port 8080", "en", True),
+        ("Build all the docs pages", "en", True),
+        ("Finish this module with tests", "en", True),
+        ("Implement that parser in Rust", "en", True),
+        ("Run only the slow tests", "en", True),
+        ("全部のテストをもう一度実行してください", "ja", True),
+        ("Try the other branch and tell me", "en", True),
+        ("run it please, thanks", "en", False),
+        ("go ahead and run the tests", "en", False),
+        ("yes, run all the tests", "en", False),
+        ("ok for all of it, thanks", "en", False),
+        ("go ahead with the plan", "en", False),
+        ("fine for me, go ahead", "en", False),
+        ("no, only the docs", "en", False),
+        ("proceed with the second one", "en", False),
+        ("do it as you proposed", "en", False),
+        ("はい、全部お願いします", "ja", False),
+        ("run it in the background", "en", False),
+        ("Execute the plan now please", "en", False),
+    ],
+)
+def test_an_order_with_an_object_of_its_own_is_no_reply(text: str, language: str, goal: bool) -> None:
+    assert may_be_goal(text, language) is goal
