@@ -26,7 +26,7 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
-from duckflow.i18n.answers import about_plan, means_plan
+from duckflow.i18n.answers import about_plan, named_in
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import names_file
 from duckflow.safety.repository import tracked_files
@@ -333,9 +333,8 @@ class Gatekeeper:
         only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
         question offers if the user meant all of the plan; they end with the plan."""
         state = self._session.state
-        plan = state.plan if state.plan and state.plan.under_way else None
-        part = about_plan(about, state.language)
-        if not part or plan is None:
+        plan, part = state.plan, about_plan(about, state.language)
+        if not part or plan is None or not plan.under_way:
             offered_rules = (
                 (risky_action.rule, risky_action.preview.impacts)
                 for risky_action in risky
@@ -350,7 +349,9 @@ class Gatekeeper:
     def allow_plan(self, plan: Plan, about: str) -> None:
         """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the
         plan is carried out. Actions on anything else that the user named still need a question of their own."""
-        self._allow(plan_rules(plan) if means_plan(about, self._session.state.language) else [], "session", "")
+        language = self._session.state.language
+        is_about_plan = not named_in(about, language) or about_plan(about, language)
+        self._allow(plan_rules(plan) if is_about_plan else [], "session", "")
 
     def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
         """Adds the rules. The user is told of each rule before it takes effect."""
@@ -359,6 +360,5 @@ class Gatekeeper:
         for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):
             self._session.emit(Noticed(what=rule.begins(scope)))
             self.permissions.add(rule, for_good=scope == "always")
-            if rule.plan:
-                self._plans.given(rule.plan)
+            self._plans.given(rule.plan)
             self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))

@@ -39,6 +39,7 @@ class PlanPermissions:
         self._take_back()
 
     def given(self, plan_id: str) -> None:
+        """Notes the turn in which a rule was given. A rule of no plan has an empty id, which nobody asks for."""
         self._given_in[plan_id] = self._session.state.turn
 
     def plan_of(self, actor: Actor) -> str:

@@ -97,8 +97,7 @@ class Questions:
         if asked is None:
             return Taken("closed", (say("question.closed"),), question_id)
         question = asked.question
-        if asked.talk and not choice and question.kind != "text":
-            text = without_reference(text, self._language())
+        text = without_reference(text, self._language()) if asked.talk and question.kind != "text" else text
         at_gate = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if at_gate and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language())

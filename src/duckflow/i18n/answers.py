@@ -289,11 +289,6 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
     return "files" if search("scopes.files", about, language) else "all"
 
 
-def means_plan(about: str, language: str = DEFAULT_LANGUAGE) -> bool:
-    """Says whether a scope names nothing but the plan that is asked about, its files or its edits."""
-    return not named_in(about, language) or bool(about_plan(about, language))
-
-
 def without_reference(text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """Returns the text without words such as "in that case", which set no condition after a question was answered."""
     return _without("scopes.reference", text, "", language)[0].strip()
