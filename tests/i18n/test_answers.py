@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.i18n.answer_words import yes_or_no
-from duckflow.i18n.answers import named_in, read_answer, read_whole
+from duckflow.i18n.answer_words import may_be_goal, yes_or_no
+from duckflow.i18n.answers import about_plan, named_in, read_answer, read_whole, without_reference
 
 PHRASES = [
     json.loads(line)
@@ -282,3 +282,110 @@ def test_to_be_kept_waiting_is_to_wait(text: str) -> None:
 )
 def test_what_always_comes_with_is_no_scope(text: str) -> None:
     assert read_whole(text).verdict == "other"
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "agrees"),
+    [
+        ("それならOK", "ja", True),
+        ("そういうことならいいですよ", "ja", True),
+        ("ならお願いします", "ja", True),
+        ("なるほど、それなら進めてください", "ja", True),
+        ("だったら大丈夫です、やってください", "ja", True),
+        ("if that's the case, go ahead", "en", True),
+        ("in that case sure", "en", True),
+        ("ok, if so yes", "en", True),
+        ("ah I see, in that case please do", "en", True),
+        ("fine, in that case", "en", True),
+        ("それならやめておきます", "ja", False),
+        ("テストが通るならOK", "ja", False),
+        ("それなら先にバックアップを取って", "ja", False),
+        ("READMEだけならいいよ", "ja", False),
+        ("それならどうして消すの?", "ja", False),
+        ("in that case no", "en", False),
+        ("if the tests pass, yes", "en", False),
+        ("in that case use tabs", "en", False),
+        ("if so, yes, but only the README", "en", False),
+        ("if nobody objects, go ahead", "en", False),
+        ("それならいいよ", "ja", True),
+        ("ならいいよ", "ja", True),
+        ("わかった、それならお願い", "ja", True),
+        ("そういうことならOK", "ja", True),
+        ("if so, yes", "en", True),
+        ("in that case yes", "en", True),
+        ("I see, in that case go ahead", "en", True),
+        ("yes, but only in that case", "en", False),
+        ("yes, just in that case", "en", False),
+        ("if that's the case in all files, yes", "en", False),
+        ("そうならいいね", "ja", False),
+        ("ならないようにして", "ja", False),
+    ],
+)
+def test_a_condition_that_only_points_back_is_none_after_an_answer(text: str, language: str, agrees: bool) -> None:
+    answer = read_answer(without_reference(text, language), language=language)
+    assert (answer is not None and answer.choice == "yes") is agrees
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "all_edits"),
+    [
+        ("いいですね。編集のたびに聞かなくていいので進めてください", "ja", True),
+        ("OK、個々の編集の確認は不要です。始めて", "ja", True),
+        ("はい、変更ごとの確認はいりません", "ja", True),
+        ("お願いします。一つ一つのファイルは聞かなくていいです", "ja", True),
+        ("進めて。どの編集も確認なしでいいよ", "ja", True),
+        ("yes, and don't ask about every single edit", "en", True),
+        ("go ahead, no need to ask for each file", "en", True),
+        ("looks good, you don't have to ask before each change", "en", True),
+        ("sure, don't ask me for individual edits", "en", True),
+        ("perfect, do it without asking about each of the edits", "en", True),
+        ("はい、編集のたびに聞いてください", "ja", False),
+        ("いいよ、ただしファイルごとに確認して", "ja", False),
+        ("OK、テストの実行は聞かなくていいです", "ja", False),
+        ("はい、README.mdは聞かなくていい", "ja", False),
+        ("このプランはまだ聞きたいことがある", "ja", False),
+        ("yes, but ask me for each edit", "en", False),
+        ("yes, and don't ask for the docs", "en", False),
+        ("go ahead, don't ask about the network", "en", False),
+        ("ok, no need to ask for .md files", "en", False),
+        ("don't you want to ask for each edit?", "en", False),
+        ("はい。このプランの編集はもう全部聞かずにやって。", "ja", True),
+        ("いいね、ファイルごとにいちいち聞かなくていいから、裏で進めて", "ja", True),
+        ("yes, go ahead, and don't ask about the other edits either", "en", True),
+    ],
+)
+def test_a_plan_approved_in_own_words_keeps_its_scope(text: str, language: str, all_edits: bool) -> None:
+    answer = read_whole(text, language)
+    allows = answer.plain_yes and answer.scope in ("session", "always")
+    means_plan = not named_in(answer.about, language) or bool(about_plan(answer.about, language))
+    assert (allows and means_plan) is all_edits
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "goal"),
+    [
+        ("Run all the tests once more", "en", True),
+        ("please run all the tests again", "en", True),
+        ("Start the server on port 8080", "en", True),
+        ("Build all the docs pages", "en", True),
+        ("Finish this module with tests", "en", True),
+        ("Implement that parser in Rust", "en", True),
+        ("Run only the slow tests", "en", True),
+        ("全部のテストをもう一度実行してください", "ja", True),
+        ("Try the other branch and tell me", "en", True),
+        ("run it please, thanks", "en", False),
+        ("go ahead and run the tests", "en", False),
+        ("yes, run all the tests", "en", False),
+        ("ok for all of it, thanks", "en", False),
+        ("go ahead with the plan", "en", False),
+        ("fine for me, go ahead", "en", False),
+        ("no, only the docs", "en", False),
+        ("proceed with the second one", "en", False),
+        ("do it as you proposed", "en", False),
+        ("はい、全部お願いします", "ja", False),
+        ("run it in the background", "en", False),
+        ("Execute the plan now please", "en", False),
+    ],
+)
+def test_an_order_with_an_object_of_its_own_is_no_reply(text: str, language: str, goal: bool) -> None:
+    assert may_be_goal(text, language) is goal

@@ -3,20 +3,21 @@
 import asyncio
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from duckflow.agent.permissions import plan_rules
 from duckflow.commands.commit import commit_message
 from duckflow.events.types import ActionFinished, FiveChanged, Noticed, PermissionGiven
+from duckflow.events.work import JobEnded
 from duckflow.i18n.words import Words
+from duckflow.state.agent import JobReport
 from duckflow.state.data import say
 from duckflow.state.phase import StateDelta
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Answer, Question
-from duckflow.tools.plan.criterion import with_checks
+from duckflow.tools.plan.criterion import changed_files, with_checks
 from tests.journeys.plans import Typing
 from tests.journeys.story import Story, act, decide, respond
 
@@ -94,6 +95,47 @@ async def test_the_question_offers_a_yes_after_which_the_plans_edits_ask_nothing
     assert (story.folder / "pond.py").read_text() == "ducks = 2\n"
 
 
+UNASKED = {"en": "yes, without asking for the edits", "ja": "はい、編集は確認なしで"}
+
+
+async def test_the_yes_for_a_plans_edits_is_for_no_file_of_the_same_name(tmp_path: Path) -> None:
+    other = go_on(act("file_ops.write_file", path="docs/pond.py", content="fish = 1\n"))
+    story = Agreeing(tmp_path, [PROPOSE, other, *worked(CHECK)], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell(UNASKED["en"])
+    gates = [question.gate for question in story.gates() if question.gate]
+    assert [impact.path for gate in gates for impact in gate.impacts] == ["docs/pond.py"]
+
+
+@pytest.mark.parametrize("command", ["", "/plan drop"])
+async def test_the_yes_for_a_plans_edits_is_for_its_work_alone(tmp_path: Path, command: str) -> None:
+    """The plan is not finished, but what the user says next may be about something else."""
+    ends = decide(respond("One duck."))
+    again = go_on(act("file_ops.write_file", path="pond.py", content="ducks = 9\n"))
+    story = Agreeing(tmp_path, [PROPOSE, go_on(FIRST), ends, again, *[ends] * 3], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell(UNASKED["en"])
+    assert not story.gates() and (story.folder / "pond.py").exists()
+    if command:
+        await story.chat.run_command(command)
+    await story.tell("How about nine ducks? Write them into pond.py")
+    assert len(story.gates()) == 1
+
+
+@pytest.mark.parametrize("how", ["failed", "cancelled"])
+async def test_the_yes_for_a_plans_edits_ends_with_its_job(tmp_path: Path, how: Literal["failed", "cancelled"]) -> None:
+    story = Typing(tmp_path, [PROPOSE, *[decide(respond("Done."))] * 4], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell(UNASKED["en"] + ", in the background")
+    [job] = story.session.state.jobs.values()
+    assert story.session.state.allowed
+    story.session.emit(JobEnded(job_id=job.job_id, status=how, report=JobReport()))
+    assert not story.session.state.allowed and not story.restart([]).session.state.allowed
+
+
 @pytest.mark.parametrize("with_yes", [False, True])
 async def test_a_changed_draft_asks_its_question_whatever_was_held_beside_it(tmp_path: Path, with_yes: bool) -> None:
     """A yes that the model passes on for the draft before it does not count for the changed one."""
@@ -165,9 +207,37 @@ async def test_a_check_that_is_a_program_in_a_line_shows_its_step(tmp_path: Path
     assert len(story.gates()) == 1, "for the file alone"
 
 
-def test_a_module_that_a_plan_names_is_no_file_of_it() -> None:
-    plan = Plan(name="p", goal="speed up pond.ducks", steps=[Step(name="Edit src/pond/ducks.py and setup.cfg")])
-    assert [rule.pattern for rule in plan_rules(plan)] == ["src/pond/ducks.py, setup.cfg"]
+@pytest.mark.parametrize(
+    ("success", "description", "files"),
+    [
+        ("./pond.py exists", "", ["pond.py"]),
+        ('pond.py contains "ducks = 2"', "", ["pond.py"]),
+        ("README.md documents the --json flag", "", ["README.md"]),
+        ("README.mdに--jsonの説明が書かれている", "", ["README.md"]),
+        ("src/a.py and b.py exist", "", ["src/a.py", "b.py"]),
+        ("a.py と b.py が作成されている", "", ["a.py", "b.py"]),
+        ("notes.md exists and `python -m pond` prints the list", "", ["notes.md"]),
+        ("README.md is updated", "do not change pyproject.toml", ["README.md"]),
+        ("README.mdが更新されている", "pyproject.tomlは変えないこと", ["README.md"]),
+        ("CHANGELOG.md mentions the fix; pyproject.toml is untouched", "", ["CHANGELOG.md"]),
+        ('setup.cfg contains "x"', "Never edit setup.cfg by hand", []),
+        ("tests/test_a.py passes", "", []),
+        ("`pytest tests/test_a.py -q` passes", "", []),
+        ("`python -m pond` prints what README.md documents for --x", "", []),
+        ("pyproject.toml is unchanged", "", []),
+        ('pyproject.toml still contains "name"', "", []),
+        ("README.md は変更しない", "", []),
+        ("README.mdは元のままである", "", []),
+        ("app.py is deleted", "", []),
+        ("../x.py and /etc/y.py exist", "", []),
+        ("the list is sorted", "Edit src/pond/ducks.py and setup.cfg", []),
+    ],
+)
+def test_the_files_of_a_plan_are_those_that_its_criteria_want_changed(
+    success: str, description: str, files: list[str]
+) -> None:
+    step = Step(name="s", description=description, success=success)
+    assert changed_files(Plan(name="p", goal="g", steps=[step])) == files
 
 
 @pytest.mark.one_in(2)

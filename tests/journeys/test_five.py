@@ -48,7 +48,12 @@ ENDED = {
 
 @pytest.mark.parametrize("native", [False, True], ids=["json", "native"])
 @pytest.mark.parametrize(
-    "asked", ["How many files are there, and which is the longest?", "ファイルはいくつありますか？"]
+    "asked",
+    [
+        "How many files are there, and which is the longest?",
+        "ファイルはいくつありますか？",
+        "Run all the tests once more",
+    ],
 )
 @pytest.mark.parametrize("end", ENDED)
 async def test_the_goal_is_that_of_the_present_request(tmp_path: Path, end: str, asked: str, native: bool) -> None:

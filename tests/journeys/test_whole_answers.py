@@ -207,6 +207,38 @@ async def test_a_question_back_is_answered_while_the_gate_stays_open(tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("language", "question", "said"),
+    [("en", "what is in that file?", "in that case yes"), ("ja", "そのファイルには何が入っていますか？", "それならOK")],
+)
+async def test_a_condition_that_points_at_what_was_answered_is_a_yes(
+    tmp_path: Path, language: str, question: str, said: str
+) -> None:
+    explained = when(question, {"answer": "Only a number."})
+    story = Typing(tmp_path, [BOTH[0], explained, decide(respond("ok"))], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write one"))
+    await story.asked()
+    await story.chat.take(question)
+    await until(story, lambda: "gate.explained" in notices(story))
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize("after_answer", [False, True])
+async def test_a_condition_that_points_at_what_was_answered_approves_a_draft(
+    tmp_path: Path, after_answer: bool
+) -> None:
+    replies = [decide(respond("It has one file."))] if after_answer else []
+    story = Typing(tmp_path, [*PLAN_SHOWN, *replies, *[decide(respond("ok"))] * 3], mode="ask", language="ja")
+    await story.tell("make a snake game")
+    if after_answer:
+        await story.tell("ファイルはいくつできますか？")
+    await story.tell("なるほど、それなら進めてください")
+    assert story.session.state.plan
+    assert (story.session.state.plan.status == "approved") is after_answer
+
+
+@pytest.mark.parametrize(
     ("language", "said"),
     [
         ("en", "wait"),

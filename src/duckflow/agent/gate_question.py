@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.agent.permissions import Permission, plan_rules
+from duckflow.agent.permissions import Permission
 from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository
@@ -17,8 +17,6 @@ from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, JudgedCommand, hig
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.data import Phrase, say
-from duckflow.state.mode import Mode
-from duckflow.state.plan import Plan
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Preview, Question
 
 GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
@@ -310,14 +308,6 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
     if len(rules) > 1 and not (sort and all(rule.sort == sort for rule in rules)):
         return say(f"gate.{scope}_several", rules="; ".join(rule.shown() for rule in rules))
     return say(f"gate.{scope}_{sort}" if sort else f"gate.{scope}", operation=rules[0].operation, pattern=names[sort])
-
-
-def plan_question(plan: Plan | None, mode: Mode) -> Phrase:
-    """Returns the question whether a draft is to be carried out. In the mode that asks about every edit, it also names
-    the answer that allows the edits of the plan's files."""
-    rules = plan_rules(plan) if plan and mode is Mode.ASK else []
-    files = ", ".join(rule.pattern for rule in rules)
-    return say("plan.ask_edits", files=files) if files else say("plan.ask")
 
 
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:

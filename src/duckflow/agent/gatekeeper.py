@@ -21,8 +21,9 @@ from duckflow.agent.gate_question import (
     runs_later_by,
     what_lasts,
 )
-from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, plan_rules, rule_for
+from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, rule_for
 from duckflow.agent.phases import Phases
+from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answers import about_plan, named_in
@@ -111,10 +112,6 @@ def _talk(answer: Answer, said: str, language: str) -> str:
     return "\n".join([*lines, *([in_words("gate_said", said=said)] if said else [])])
 
 
-def _id_under_way(plan: Plan | None) -> str:
-    return plan.plan_id if plan and plan.under_way and not plan.ended else ""
-
-
 class Gatekeeper:
     """Asks the user one question about all actions of a list that need one. An action that a rule of the user allows is
     asked about only if its risk demands a question in every mode."""
@@ -145,6 +142,7 @@ class Gatekeeper:
             session.emit(ModeChosen(mode=mode))
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
+        self._plans = PlanPermissions(session, permissions)
 
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
@@ -153,7 +151,7 @@ class Gatekeeper:
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
         by_person = False
-        mode, plan_id = await self._mode_here(), _id_under_way(self._session.state.plan)
+        mode, plan_id = await self._mode_here(), self._plans.plan_of(actor)
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
         for call in deeds:
@@ -335,9 +333,8 @@ class Gatekeeper:
         only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
         question offers if the user meant all of the plan; they end with the plan."""
         state = self._session.state
-        plan_id = _id_under_way(state.plan)
-        part = about_plan(about, state.language) if plan_id else ""
-        if not part or state.plan is None:
+        plan, part = state.plan, about_plan(about, state.language)
+        if not part or plan is None or not plan.under_way:
             offered_rules = (
                 (risky_action.rule, risky_action.preview.impacts)
                 for risky_action in risky
@@ -345,9 +342,9 @@ class Gatekeeper:
             )
             named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
             return list(dict.fromkeys(filter(None, named_rules)))
-        rules = plan_rules(state.plan)
+        rules = plan_rules(plan)
         offers = [rule for rule in rules_offered(risky) if part == "all" and (rule.operation != EDITS or not rules)]
-        return [*rules, *(rule.model_copy(update={"plan": plan_id}) for rule in offers)]
+        return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
         """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the
@@ -363,4 +360,5 @@ class Gatekeeper:
         for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):
             self._session.emit(Noticed(what=rule.begins(scope)))
             self.permissions.add(rule, for_good=scope == "always")
+            self._plans.given(rule.plan)
             self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))

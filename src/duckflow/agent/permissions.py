@@ -17,7 +17,6 @@ from duckflow.safety.ignore_rules import Wildcard
 from duckflow.safety.path_names import escaped, shown_line
 from duckflow.state.action import RUN_COMMAND
 from duckflow.state.data import FrozenData, Phrase, say
-from duckflow.state.plan import Plan
 from duckflow.state.question import FileImpact
 from duckflow.whole_file import write_whole
 
@@ -43,7 +42,7 @@ class Permission(FrozenData):
     """The purpose of the tool, in a rule for one of the project's own tools. The pattern is then the tool's name, and
     the rule covers every plain call of it that runs in the sandbox without network."""
     plan: str = ""
-    """The plan during which the rule holds, if any. The pattern then lists all files that the plan names."""
+    """The plan for whose own work the rule holds, if any. The pattern then lists the files that its steps change."""
 
     def covers(
         self, operation: str, impacts: Iterable[FileImpact], command: str, by_name: bool = False, description: str = ""
@@ -106,15 +105,6 @@ class Permission(FrozenData):
         if self.operation != EDITS or not names_kind or not name.startswith("*."):
             return self
         return self.model_copy(update={"pattern": f"**/{name}"})
-
-
-def plan_rules(plan: Plan) -> list[Permission]:
-    """Returns the rule for edits of the files that a plan names, each at the path that the plan says."""
-    from duckflow.tools.plan.step_files import FILE_NAME
-
-    names = dict.fromkeys(name.removeprefix("./") for name in FILE_NAME.findall(plan.told))
-    globs = [escaped(name) for name in names if not name.startswith("/") and ".." not in name]
-    return [Permission(operation=EDITS, pattern=LISTED.join(globs), plan=plan.plan_id)] if globs else []
 
 
 SECRET_FILES = Permission(operation="shell.secrets", pattern=ANY)

@@ -13,7 +13,7 @@ from duckflow.events.talking import AskedBack
 from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to, means_either, without_politeness
-from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out
+from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out, without_reference
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import means_pause
 from duckflow.i18n.words import Words, begins, languages_in
@@ -97,6 +97,7 @@ class Questions:
         if asked is None:
             return Taken("closed", (say("question.closed"),), question_id)
         question = asked.question
+        text = without_reference(text, self._language()) if asked.talk and question.kind != "text" else text
         at_gate = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if at_gate and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language())

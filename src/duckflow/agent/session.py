@@ -23,7 +23,7 @@ from duckflow.events.types import (
     SessionTitled,
     TurnEnded,
 )
-from duckflow.i18n.answer_words import begins_as_answer, may_be_goal
+from duckflow.i18n.answer_words import answers_only, may_be_goal
 from duckflow.i18n.answers import read_whole
 from duckflow.i18n.asking import ends_asking, last_question, offers_more, question_in_passing
 from duckflow.i18n.words import begins, joined, may_find, search
@@ -114,9 +114,7 @@ def _goal_of(decision: Decision, state: AgentState) -> str:
         return ""
     requests: list[str] = []
     for message in reversed(state.messages[-RECENT:]):
-        if _ends_request(message, state.language) and not all(
-            begins_as_answer(text, state.language) for text in requests
-        ):
+        if _ends_request(message, state.language) and not all(answers_only(text, state.language) for text in requests):
             # The requests before this answer are done, unless only a short reply ("write it") came after it.
             break
         if message.role == "user":

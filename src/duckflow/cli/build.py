@@ -15,12 +15,12 @@ from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.duck_answer import Choices, DuckCallAnswers
 from duckflow.agent.extensions import AllowedTools, Extensions, GatedShell, UserCommands
 from duckflow.agent.file_index import FileIndex
-from duckflow.agent.gate_question import plan_question
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.hooks import Hooks, ToolHooks
 from duckflow.agent.memory import ConversationMemory, PruningHooks
 from duckflow.agent.phases import Phases, transition_table
 from duckflow.agent.pictures import ConversationPictures
+from duckflow.agent.plan_permissions import plan_question
 from duckflow.agent.policies.code import DiagnoseChanges
 from duckflow.agent.policies.hooked import Hooked
 from duckflow.agent.policies.material import BringMaterial

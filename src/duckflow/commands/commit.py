@@ -8,7 +8,7 @@ from pathlib import Path
 
 from duckflow.commands.command import Command, CommandContext
 from duckflow.errors import UsageError
-from duckflow.i18n.answer_words import begins_as_answer
+from duckflow.i18n.answer_words import answers_only
 from duckflow.i18n.answers import read_whole
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
@@ -102,7 +102,7 @@ def _wish_behind(scope: UndoScope, state: AgentState) -> str:
         return plan.goal
     texts = (message.text for message in state.messages if message.role == "user" and message.turn == scope.turn)
     text = "" if job else next(texts, "")
-    return "" if len(text.strip()) < LEAST_SUBJECT or begins_as_answer(text, state.language) else text
+    return "" if len(text.strip()) < LEAST_SUBJECT or answers_only(text, state.language) else text
 
 
 def _first_sentence(text: str) -> str:

@@ -99,7 +99,7 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     if event.status == "completed":
         step.answered = len(step.said)
     if all(plan_step.status == "completed" for plan_step in plan.steps):
-        plan.status, plan.ended = "completed", True
+        plan.status = "completed"
     elif plan.status in ("approved", "completed"):
         plan.status = "in_progress"
 

@@ -208,11 +208,22 @@ def begins_as_answer(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     return first == "yes" or begins("answers.no", plain_text, language) is not None or yes_or_no(head, language) != ""
 
 
+def answers_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether a line begins like an answer and is no order of its own. A verb that may agree ("run it") gives an
+    order where it has an object that is named ("run all the tests once more")."""
+    plain_text = unicodedata.normalize("NFKC", text).strip()
+    order = begins("requests.part", plain_text, language)
+    if order is None or order.lastgroup is None or begins("answers.object", plain_text[order.end() :], language):
+        return begins_as_answer(text, language)
+    orders = set(kinds_in(plain_text[: order.start(order.lastgroup)], language)) <= {"glue"}
+    return begins_as_answer(text, language) and not (orders and {"", "run"} & set(kinds_in(plain_text, language)))
+
+
 def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     asks = begins("answers.asked", plain_text, language) or re.match(ASKED_SHORTLY, plain_text)
-    return bool(asks) or begins_as_answer(plain_text, language)
+    return bool(asks) or answers_only(plain_text, language)
 
 
 def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

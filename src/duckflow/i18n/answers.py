@@ -289,6 +289,11 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
     return "files" if search("scopes.files", about, language) else "all"
 
 
+def without_reference(text: str, language: str = DEFAULT_LANGUAGE) -> str:
+    """Returns the text without words such as "in that case", which set no condition after a question was answered."""
+    return _without("scopes.reference", text, "", language)[0].strip()
+
+
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
     """Says whether a text chooses the permanent rule by a key, without the word that the rule requires."""
     word = unicodedata.normalize("NFKC", text).strip(PUNCTUATION).casefold()

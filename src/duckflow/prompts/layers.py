@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from duckflow.forms.form import GIVEN_BY_USER
-from duckflow.i18n.answer_words import TELLS_GOAL, begins_as_answer
+from duckflow.i18n.answer_words import TELLS_GOAL, answers_only
 from duckflow.i18n.template import mark_for, note, one_line, quoted, render
 from duckflow.i18n.words import facts_of
 from duckflow.prompts.settings import PromptSettings
@@ -374,7 +374,7 @@ def _stands_in(history: Sequence[Message], goal: str, language: str) -> bool:
     """Says whether a goal only repeats the beginning of a message that is in the request anyway. That is the user's
     newest message or, if this is a mere reply (such as `yes`), any message of the user."""
     newest = last_request(history)
-    replies = len(newest) < TELLS_GOAL or begins_as_answer(newest, language)
+    replies = len(newest) < TELLS_GOAL or answers_only(newest, language)
     texts = [newest] if replies else [message.text for message in history if message.role == "user"]
     beginning = goal.rstrip("… ")
     return any(" ".join(text.split()).startswith(beginning) for text in texts)

@@ -129,9 +129,6 @@ class Plan(MutableData):
     checks: tuple[str, ...] = ()
     """Commands that the plan's criteria name as checks. They are shown with the draft, and the user's yes to the plan
     allows them, inside the sandbox. Later changes of the plan add no commands to this list."""
-    ended: bool = False
-    """True if the plan was completed once. Permissions that were given until its end stay withdrawn, even when a step
-    is opened again."""
     since: int = 0
     """The turn in which the user approved the plan."""
     approved: "Plan | None" = None

@@ -17,7 +17,8 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, Event, Noticed, PlanChanged, TurnUndone
 from duckflow.events.views import JobWish
 from duckflow.events.work import StepChanged
-from duckflow.i18n.answers import WholeAnswer, read_answer, read_whole
+from duckflow.i18n.answers import WholeAnswer, read_answer, read_whole, without_reference
+from duckflow.i18n.asking import asks
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.typed import wish_in
 from duckflow.state.action import Evidence, evidence_of
@@ -86,14 +87,14 @@ class PlanApproval:
         after the draft was shown, and nothing in it may speak against a yes. If it is no plain yes, the user is asked
         to confirm it by one key."""
         state = self._session.state
-        plan, newest = state.plan, self._newest()
+        plan, newest = state.plan, next(iter(self._heard()[-1:]), None)
         if plan is None or plan.status != "draft":
             raise ToolError("there is no draft that waits for a yes", "plan.no_draft")
         if newest is None or newest.message_id == self._heard_before:
             raise ToolError(note(state.language, "approve_too_early"), "plan.not_approved", name=plan.name)
         if not same_words(words, newest.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
-        answer = read_whole(newest.text, state.language)
+        answer = read_whole(self.words_of(newest.text), state.language)
         confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
             confirmation = await self.confirm_start(plan, in_background=background or answer.background)
@@ -109,6 +110,12 @@ class PlanApproval:
     def overhear(self) -> None:
         """Notes that the newest message does not answer the question whether the plan's draft is approved."""
         self._heard_before = self._newest_id()
+
+    def words_of(self, text: str) -> str:
+        """Returns the newest message without "in that case", if the message before it asked about the draft."""
+        language, earlier = self._session.state.language, self._heard()[-2:-1]
+        asked = any(message.message_id != self._heard_before and asks(message.text, language) for message in earlier)
+        return without_reference(text, language) if asked else text
 
     def drop(self, plan: Plan) -> Phrase:
         """Drops a plan. If only a weaker draft of an approved plan was open, drops that draft and keeps the approved
@@ -132,19 +139,11 @@ class PlanApproval:
         if isinstance(event, PlanChanged) and event.plan.status == "draft":
             self.overhear()
 
-    def _newest(self) -> Message | None:
-        return next(
-            (
-                message
-                for message in reversed(self._session.state.messages)
-                if message.role == "user" and not message.job
-            ),
-            None,
-        )
+    def _heard(self) -> list[Message]:
+        return [message for message in self._session.state.messages if message.role == "user" and not message.job]
 
     def _newest_id(self) -> str:
-        newest = self._newest()
-        return newest.message_id if newest else ""
+        return self._heard()[-1].message_id if self._heard() else ""
 
 
 class PlanAnswer(Policy):
@@ -163,7 +162,8 @@ class PlanAnswer(Policy):
             # A file, a program or a server may have written the rest of it, and the yes must be the user's own.
             self._approval.overhear()
             return await self._of_others(turn.request, language, plan) or turn.note("plan_waits", plan=plan.name)
-        whole_answer, answer = read_whole(turn.request, language), read_answer(turn.request, language=language)
+        words = self._approval.words_of(turn.request)
+        whole_answer, answer = read_whole(words, language), read_answer(words, language=language)
         if whole_answer.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
         if answer and answer.choice == "yes" and turn.waited:

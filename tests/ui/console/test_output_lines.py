@@ -86,7 +86,8 @@ def test_the_cause_of_a_failure_does_not_repeat_lines_already_shown() -> None:
         ActionFinished(result=result, job="job"),
     )
     texts = [line.removeprefix("  │ ") for line in shown.split("\n") if line.startswith("  │ ")]
-    assert texts == [*lines[:3], "… 6 lines left out …", *"abcde", "between 0", "Error: it is 100"]
+    heading = "… and of the lines left out, those that tell the cause:"
+    assert texts == [*lines[:3], "… 6 lines left out …", *"abcde", heading, "between 0", "Error: it is 100"]
 
 
 def test_a_reply_that_cannot_be_used_is_told_of_once() -> None:

@@ -1,5 +1,6 @@
 """Reads from a success criterion the files, texts in files, and commands that it names. A result must prove each."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
@@ -106,6 +107,36 @@ def _may_run(command: str) -> bool:
     judgement = judge_command(command)
     needs_a_closer_look = any(reason.key in NOT_FULLY_READ | REVEALING for reason in judgement.reasons)
     return judgement.verdict == "ask" and not judgement.leaves and not needs_a_closer_look
+
+
+def changed_files(plan: Plan) -> list[str]:
+    """Returns the files in the work folder that the criteria of the plan's steps demand to be there or to hold
+    something, by their paths. A file is left out if a sentence of the plan says that it stays as it is."""
+    of_steps = (text for step in plan.steps for text in (step.name, step.description, step.success))
+    texts = (plan.name, plan.goal, *plan.risks, *of_steps)
+    sentences = [sentence for text in texts for sentence in re.findall(SENTENCE, text)]
+    kept = [name for text in filter(_keeps, sentences) for name in re.findall(FILE, text)]
+    paths = (path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text))
+    inside = [path for path in map(posixpath.normpath, paths) if not path.startswith(("/", "../"))]
+    kept_names = {posixpath.basename(name) for name in kept}
+    return [path for path in dict.fromkeys(inside) if posixpath.basename(path) not in kept_names]
+
+
+def _keeps(sentence: str) -> bool:
+    return bool(search("criteria.kept", sentence) or search("requests.forbids", sentence))
+
+
+def _changed(sentence: str) -> Iterator[str]:
+    """Yields the files of which a sentence demands something that a change of the file brings about. A command may only
+    read or run the files beside it, so of those only a text or their being there counts."""
+    things = list(_sentence(sentence))
+    beside_command = any(thing.kind == "command" for thing in things)
+    for thing in things:
+        parts = re.split(rf"(?a)(?<![\w./-]){re.escape(thing.name)}(?![\w/-])", sentence)
+        marked = "<this>".join(re.sub(FILE, "<file>", part) for part in parts)
+        holds = thing.texts or thing.absent or (thing.unchecked and not beside_command)
+        if thing.kind == "file" and (holds or search("criteria.there", marked)):
+            yield thing.name
 
 
 class Piece(NamedTuple):

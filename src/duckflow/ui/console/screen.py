@@ -275,7 +275,8 @@ class Screen:
         self._reply.end()
         if left_out and result.for_user.cause:
             # The screen shows only the beginning and the end; the cause of the failure stood between them.
-            self._print_output([line for line in result.for_user.cause.split("\n") if line not in shown_lines])
+            lines = [line for line in result.for_user.cause.split("\n") if line not in shown_lines]
+            self._print_output([self._words("output.cause"), *lines] if lines else [])
         prefix = f"⚙ {item.job_name}: " if item.job else ""
         (self.note if result.ok else self.warn)(prefix + self._words.phrase(result.for_user))
 

@@ -1,0 +1,71 @@
+"""Permissions that a plan's approval may bring: edits of the files that its steps change. They hold only for the plan's
+own work, and end with the plan or with its job."""
+
+from duckflow.agent.actor import Actor
+from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
+from duckflow.agent.session import Session
+from duckflow.events.types import Event, PermissionTaken, PlanChanged
+from duckflow.events.work import JobEnded, StepChanged
+from duckflow.safety.path_names import escaped
+from duckflow.state.data import Phrase, say
+from duckflow.state.mode import Mode
+from duckflow.state.plan import Plan
+from duckflow.tools.plan.criterion import changed_files
+
+
+def plan_rules(plan: Plan) -> list[Permission]:
+    """Returns the rule for edits of exactly the files that the criteria of the plan's steps demand to be changed. Files
+    that only occur in its texts are left out, because the plan may not change them."""
+    patterns = [escaped(path) for path in changed_files(plan)]
+    return [Permission(operation=EDITS, pattern=LISTED.join(patterns), plan=plan.plan_id)] if patterns else []
+
+
+def plan_question(plan: Plan | None, mode: Mode) -> Phrase:
+    """Returns the question whether a draft is to be carried out. Where every edit is asked about, it names the answer
+    that allows the edits of the plan's files, too."""
+    rules = plan_rules(plan) if plan and mode is Mode.ASK else []
+    return say("plan.ask_edits", files=rules[0].pattern) if rules else say("plan.ask")
+
+
+class PlanPermissions:
+    """Says for which plan somebody acts, and takes the rules of a plan back when the plan or its job has ended."""
+
+    def __init__(self, session: Session, permissions: Permissions) -> None:
+        self._session = session
+        self._permissions = permissions
+        self._given_in: dict[str, int] = {}
+        """The turn of the conversation in which the user gave the rules of a plan, by the plan's id."""
+        session.subscribe(self._follow, PlanChanged, StepChanged, JobEnded)
+        self._take_back()
+
+    def given(self, plan_id: str) -> None:
+        """Notes the turn in which a rule was given. A rule of no plan has an empty id, which nobody asks for."""
+        self._given_in[plan_id] = self._session.state.turn
+
+    def plan_of(self, actor: Actor) -> str:
+        """Returns the id of the plan that the actor carries out. A job carries out the plan that it was started for.
+        The conversation does so in the turn in which the rules were given, unless a job has taken over the plan:
+        whatever the user says later may be about something else."""
+        state = self._session.state
+        if job := state.jobs.get(actor.job_id):
+            plan = state.plans.get(job.plan_id)
+        else:
+            plan = state.plan if actor.follows_steps else None
+            has_job = plan is not None and any(job.plan_id == plan.plan_id for job in state.jobs.values())
+            plan = plan if plan and not has_job and self._given_in.get(plan.plan_id) == state.turn else None
+        return plan.plan_id if plan and plan.under_way else ""
+
+    def _follow(self, event: Event) -> None:
+        """Takes back the rules of plans that have ended. A job's end counts like its plan's, unless it did all of its
+        work and another job of the plan still runs."""
+        job = self._session.state.jobs.get(event.job_id) if isinstance(event, JobEnded) else None
+        others = {other.plan_id for other in self._session.state.live_jobs()}
+        self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in others) else "")
+
+    def _take_back(self, ended_id: str = "") -> None:
+        """Takes back the rules of the plan with this id, and those of every plan that has ended or is not known."""
+        for rule in [rule for rule in self._permissions.session if rule.plan]:
+            plan = self._session.state.plans.get(rule.plan)
+            if plan is None or plan.plan_id == ended_id or plan.status in ("completed", "failed"):
+                self._permissions.session.remove(rule)
+                self._session.emit(PermissionTaken(rule=rule.describe()))
