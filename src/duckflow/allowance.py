@@ -48,7 +48,7 @@ class CallPermit:
         self._writer: asyncio.StreamWriter | None = None
 
     async def ask(self, wanted: CallWanted) -> None:
-        """Waits until the call may be made. Raises BudgetSpent if it may not. Each call needs a permit of its own."""
+        """Waits until the call may be made. Raises BudgetSpent if it may not. A permit serves for one call only."""
         await self.aclose()
         try:
             reader, self._writer = await asyncio.open_unix_connection(self._address)

@@ -50,10 +50,10 @@ class _Options(NamedTuple):
 class AsyncDuckflow:
     """A conversation for programs with an event loop. Use it with `async with`.
 
-    `folder` is the work folder. `model` is a name as `-m` takes it; without one a model is looked for. `mode` is one of
-    ask, plan, auto-edit, auto and full-auto; without one it is the user's own. `answer` is called with every question.
-    `resume` is the id of a session to continue. With `trust`, programs that the folder brings may run. `settings` are
-    settings by their names, such as {"agent.max_tokens": 100_000}."""
+    `folder` is the work folder. `model` is a name as `-m` takes it; if it is empty, Duckflow looks for a model. `mode`
+    is one of ask, plan, auto-edit, auto and full-auto; if it is empty, the mode in the user's settings counts. `answer`
+    is called with every question. `resume` is the id of a session to continue. With `trust`, programs that the folder
+    brings may run. `settings` are settings by their names, such as {"agent.max_tokens": 100_000}."""
 
     def __init__(
         self,

@@ -1,5 +1,5 @@
-"""Pausing: a time limit that stands still during a wait (for a person's answer, the end of a pause, or a file), and the
-pause itself, which stops running commands and their time limits."""
+"""Makes time limits stand still during a wait (for a person's answer, the end of a pause, or a file). During a pause it
+also stops running commands and their time limits."""
 
 import asyncio
 import time

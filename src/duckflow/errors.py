@@ -63,7 +63,8 @@ def exit_code_of(outcome: Outcome) -> int:
 
 
 class DuckflowError(Exception):
-    """Base of the errors that Duckflow raises on purpose. `outcome` is the outcome of a turn that the error ends."""
+    """Base of the errors that Duckflow raises on purpose. If the error ends a turn, `outcome` is the outcome of that
+    turn."""
 
     outcome: ClassVar[Outcome] = "failed"
 
@@ -106,7 +107,8 @@ class PicturesRefused(ModelError):
 
 
 class ReplyUnusable(ModelError):
-    """The model's reply is no Decision. `correction` is the message to the model."""
+    """The model's reply cannot be read as a Decision (a reply with actions). `correction` is the message to the
+    model."""
 
     def __init__(self, correction: str, key: str = "model.unusable") -> None:
         self.correction = correction

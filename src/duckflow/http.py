@@ -66,8 +66,8 @@ class HttpAnswer:
         return 200 <= self.status < 300
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yields the body unpacked. However tightly it was packed, no piece is much larger than one read from the
-        connection."""
+        """Yields the body, decompressed, in pieces of limited size, because a little compressed data may expand to very
+        much."""
         encoding = self.headers.get("content-encoding", "").strip().lower()
         if encoding not in (*PACKED, "identity", ""):
             raise HttpError(f"packed as {encoding[:20]}, which was not asked for")
@@ -165,8 +165,8 @@ class HttpClient:
         at: tuple[str, int] | None = None,
         certificates: ssl.SSLContext | None = None,
     ) -> None:
-        """`at` is the IP address and port to connect to, if the name was looked up before; the server must still prove
-        the name. `certificates` are the trusted ones, if not those of the usual authorities."""
+        """`at` is the IP address and port to connect to, if the name was looked up before. The server's certificate
+        must still be valid for the name. `certificates` are the trusted ones, if not those of the usual authorities."""
         self._address = address
         self._at = at
         self._headers = {"user-agent": f"duckflow/{__version__}", "accept-encoding": "identity", **headers}

@@ -58,7 +58,7 @@ def wanted(group: str, kept_in: Path | None = None) -> list[Plugin]:
 
 
 def _places() -> dict[str, int]:
-    """Returns the folders of packages with the times of their last change, which every installation changes. The
+    """Returns the folders of packages with the times of their last change; an installation changes these times. The
     current folder adds no plugins, even if Python would import from it."""
     modified_times, current_folder = dict[str, int](), str(Path.cwd())
     for name in dict.fromkeys(sys.path):

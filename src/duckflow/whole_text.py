@@ -90,8 +90,8 @@ class PieceJoiner:
 HIDDEN = "***"
 SHORTEST, SURELY_SECRET = 7, 16
 JSON_IN_JSON = 3
-"""Levels of quoting for which the spelling of a key is computed: a reply is JSON, it may quote JSON, and it is stored
-as JSON."""
+"""JSON inside JSON spells a key with more escapes. This is the number of spellings that are computed for each key: the
+plain key, the key in JSON, and the key in JSON that is quoted in JSON."""
 _spellings: dict[str, None] = {}
 
 

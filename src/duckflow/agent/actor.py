@@ -37,13 +37,14 @@ class Actor:
     timeout: PausableTimeout | None = None
     """A time limit that stands still while the user is being asked."""
     hearing: asyncio.Event | None = None
-    """An event that is cleared until Duckflow knows whether the user's latest words concern this job. No task begins
-    meanwhile."""
+    """An event that is not set while Duckflow finds out whether the user's latest words concern this job. No task
+    begins meanwhile."""
     unheard: Callable[[], str] | None = None
     """A function that returns what the user has said and no request contains yet. The model must read it before the
     next action."""
     inner: bool = False
-    """True if the actor emits events into an agent's own context. Events that leave that context get the job's id."""
+    """True if the actor's events go into an agent's own context. There they carry no job id; they get it when they
+    leave that context."""
 
     @property
     def follows_steps(self) -> bool:
@@ -55,8 +56,8 @@ class Actor:
         self.emit_event(self._signed(event) if self.job_id and not self.inner else event)
 
     async def wait_while_paused(self) -> None:
-        """Waits until a pause is over. Only a job can be paused, for example while its text is written or its Gate is
-        open."""
+        """Waits until a pause is over. Only a job can be paused, for example while its text is written or the user is
+        asked about its actions."""
         if self.job_id:
             await self.pause.wait_while_paused()
 

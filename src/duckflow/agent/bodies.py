@@ -1,5 +1,5 @@
-"""Asks the model for texts in separate replies: contents of files (on the cached prefix of the prompt), plans, tasks
-and reports."""
+"""Asks the model for texts in separate replies: contents of files, plans, tasks and reports. A request for a file's
+content usually begins like other requests, so that the endpoint's cache helps."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -134,7 +134,7 @@ class Bodies:
 
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
         """Returns one plain reply of at most `most` tokens; 0 means the usual limit. `kind` is `edits` or the name of
-        the file: in code, a reply that repeats its lines is stopped."""
+        the file. If the text is code, a reply that repeats its lines is stopped."""
         room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
         guard = RepetitionGuard if is_code(kind) else NotShown
         return await self._connection.call(Request(prompt, max_tokens=room), guard, "body")

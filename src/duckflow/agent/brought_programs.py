@@ -30,8 +30,8 @@ LONGEST_COMMAND = 120
 
 
 class BroughtPrograms:
-    """Runs the programs that a work folder brings with it (hooks and servers), for one conversation. Their copies are
-    looked for only when a program is to run."""
+    """Runs the programs that a work folder brings with it (hooks and servers), for one conversation. It looks for their
+    copies only when a program is to run."""
 
     def __init__(
         self,
@@ -56,8 +56,8 @@ class BroughtPrograms:
     async def agree(
         self, programs: "Sequence[BroughtProgram]", vanished: "Sequence[Agreement]" = ()
     ) -> tuple[str, ...]:
-        """Records that the user, in answer to another question, has agreed to these programs. They get the fewest
-        rights that are possible here. Returns the files that are missing in the programs' copy."""
+        """Records that the user has agreed to these programs while answering another question. They get as few rights
+        as possible. Returns the files that are missing in the programs' copy."""
         copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
         return copy.left_out
@@ -151,8 +151,8 @@ class BroughtPrograms:
         return start.confine(launch, await self._find_sandbox(), writes, folder_writable, readable)
 
     async def shut_in(self, launch: "Launch", readable: Sequence[Path]) -> "Launch | None":
-        """Returns the launch of one of the user's own programs with only the rights that the model's commands have,
-        since the program runs what the model may have written. Returns None where there is no sandbox."""
+        """Confines one of the user's own programs to the rights of the model's commands, because it runs what the model
+        may have written. Returns the launch, or None where there is no sandbox."""
         sandbox = await self._find_sandbox()
         if sandbox.kind == "none":
             return None
@@ -241,8 +241,8 @@ class TrustedHooks:
 
 
 class HookConsent:
-    """Asks the user to agree to hooks. For a hook of their own, the user agrees to its text. Hooks of the work folder
-    run from a copy, in the sandbox."""
+    """Asks the user to agree to hooks. Of the user's own hooks it shows the text. Hooks of the work folder run from a
+    copy, in the sandbox."""
 
     def __init__(
         self, admission: Admission, trusted: TrustedHooks, programs: BroughtPrograms, emit: Emit, ask: Ask
@@ -254,7 +254,8 @@ class HookConsent:
         self._ask = ask
         self._found: Sequence[Hook] = ()
         self._shut_in: set[Phrase] = set()
-        """The sentences, already shown to the user, that a hook of their own now runs in the sandbox."""
+        """The notices about the user's own hooks and the sandbox that were already shown, so that none is shown
+        twice."""
         self._asking = asyncio.Lock()
 
     async def look(self, hooks: Sequence["Hook"], first: bool) -> None:
@@ -281,8 +282,8 @@ class HookConsent:
         return self.is_agreed(hook)
 
     async def shut_in(self, hook: "Hook", launch: "Launch", readable: Sequence[Path]) -> "Launch":
-        """Returns the launch, confined to the sandbox, of a user's own hook that runs a file of the work folder. The
-        user is told once in a session. Raises CannotRunError where there is no sandbox."""
+        """Confines one of the user's own hooks to the sandbox, because it runs a file of the work folder. The user is
+        told once in a session. Raises CannotRunError where there is no sandbox."""
         from duckflow.safety.brought.launch import CannotRunError
 
         confined_launch = await self.programs.shut_in(launch, readable)

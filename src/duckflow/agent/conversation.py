@@ -112,7 +112,7 @@ class BackgroundWork(InnerWork, Protocol):
         ...
 
     async def controlled(self) -> None:
-        """Waits until every job that the user wanted to pause, resume or cancel has really done so."""
+        """Waits until every pause, continuation and cancellation of a job that the user wanted has taken effect."""
         ...
 
     async def resume_all(self) -> None:
@@ -295,8 +295,8 @@ class ChatLoop:
         return await self._commands.table.run(self, self._questions.ask, line, language)
 
     async def run_own(self, command: str, is_typed: bool = False) -> int:
-        """Runs a shell command of the user's, in whose words only if it `is_typed`. It runs only in a folder that the
-        user has admitted."""
+        """Runs a shell command of the user's, if the user lets Duckflow work in this folder. `is_typed` is True if the
+        user typed the command itself, and not a slash command that makes it."""
         if not await self._turns.admit():
             return 1
         return await self._commands.run_own(command, is_typed)

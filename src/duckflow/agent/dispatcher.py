@@ -1,4 +1,4 @@
-"""Runs actions in order, after the user's yes where the Gate asks. An error, a refusal or a question stops them."""
+"""Runs actions in order. The Gate asks the user before risky ones. An error, a refusal or a question stops them."""
 
 import asyncio
 import logging
@@ -59,12 +59,12 @@ class Dispatched:
     left_out: set[str] = field(default_factory=set[str])
     """The actions that were not run. The model has been told why."""
     texts: int = 0
-    """The number of texts that were asked for in requests of their own."""
+    """The number of texts that the model was asked for in separate requests."""
     whole: dict[str, Action] = field(default_factory=dict[str, Action])
     """All actions by their ids, complete with the texts that came outside of the JSON."""
 
     said_at_gate: dict[str, str] = field(default_factory=dict[str, str])
-    """The words that the user said at the Gate, by action. The model gets them with the result."""
+    """The words that the user said when asked about an action, by action. The model gets them with the result."""
 
     def add(self, other: "Dispatched") -> None:
         """Adds the results of another part of the same list of actions."""
@@ -84,7 +84,7 @@ class Dispatched:
         self.said_at_gate |= clearance.talk
 
     def with_talk(self, result: ActionResult) -> ActionResult:
-        """Returns the result with the words that the user said at its Gate."""
+        """Returns the result with the words that the user said when asked about its action."""
         words = self.said_at_gate.pop(result.action_id, "")
         return result.model_copy(update={"for_model": f"{result.for_model}\n{words}"}) if words else result
 
@@ -133,7 +133,7 @@ class Dispatcher:
         self._filter = ResultFilter(session.state, added)
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
-        """Runs the actions of a Decision. Everything is done, asked and reported in the name of `actor`."""
+        """Runs the actions of the model's reply. Everything is done, asked and reported in the name of `actor`."""
         dispatched, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
         waits = reading.decision.next_step == "pending_user"
         asks = waits or reading.asks_in_passing(language)
@@ -159,8 +159,8 @@ class Dispatcher:
         return dispatched
 
     async def free(self, action: Action) -> bool:
-        """Says whether the action would run without a question. In modes that let only reads pass the answer is always
-        no, so the sandbox need not be looked for."""
+        """Says whether the action would run without a question. Only modes that run commands unasked can say yes; in
+        other modes the sandbox need not be looked for."""
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
@@ -312,7 +312,7 @@ class Dispatcher:
             done.stop = "question"
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
-        """Records a result. Its secrets are hidden if `unasked` holds the action: nobody was asked about them."""
+        """Records a result. If nobody was asked about its action, `unasked` is that action, and secrets are hidden."""
         if unasked:
             result = await self._filter.hide(result, unasked, actor)
         result = done.with_talk(result)

@@ -35,7 +35,7 @@ from duckflow.state.phase import StateDelta
 
 class Choices:
     """The settings that a user chooses. Each takes effect with the next action. `by_client` means that another program
-    chooses, which cannot choose a mode that allows more than the one in the settings."""
+    chooses. It cannot choose a mode that allows more than the mode in the settings."""
 
     def __init__(
         self, session: Session, gatekeeper: Gatekeeper, connection: ModelConnection, by_client: bool = False
@@ -111,7 +111,8 @@ STOCK_LINES = 12
 
 
 class DuckCallAnswers:
-    """Does what the user's answer to a Duck Call demands. The text for the next prompt is in the resolution itself."""
+    """Does what the user's answer to a Duck Call (the question when work goes badly) demands. The resolution of the
+    call contains the text for the next prompt."""
 
     def __init__(self, session: StateOwner, phases: Phases, second_opinion: Callable[[], None]) -> None:
         self._session = session

@@ -94,9 +94,9 @@ class UserCommands:
             await asyncio.wait(list(self._running), timeout=seconds)
 
     async def run_own(self, command: str, is_typed: bool) -> int:
-        """Runs a command in the user's own shell, to its end. Nobody is asked, since the user typed it, or a slash
-        command that makes it. When it is cancelled, everything it started is ended, and the command is reported as
-        interrupted."""
+        """Runs a command in the user's own shell, to its end. Nobody is asked, because the user typed the command
+        (`is_typed`), or a slash command that makes it. If it is cancelled, everything it started is ended, and the
+        command is reported as interrupted."""
         from duckflow.programs.launch import Launch
         from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
@@ -182,8 +182,8 @@ class FoundExtensions(NamedTuple):
 
 class AllowedTools:
     """Lets a command or a skill do what its `allowed-tools` field lists, if the user agrees. The user is asked once in
-    a session, even about a command that they wrote; a yes is valid until the turn ends. Actions that always need a
-    question still ask, and so do files that make code run later, as this question would not say so."""
+    a session; a yes is valid until the turn ends. Actions that always need a question are still asked about. So are
+    files that make code run later, because the one question does not mention them."""
 
     def __init__(self, session: Session, permissions: Permissions, ask: Ask, mode: Callable[[], Mode]) -> None:
         self._permissions = permissions
@@ -300,8 +300,8 @@ class Extensions:
 
 
 class GatedShell:
-    """Runs the shell commands of a custom command. They pass the Gate and are journaled, but are not part of the
-    conversation."""
+    """Runs the shell commands of a custom command. They pass the Gate (the question before risky actions) and are
+    journaled, but are not part of the conversation."""
 
     def __init__(self, dispatcher: Dispatcher, emit: Emit, ask: Ask) -> None:
         self._dispatcher = dispatcher

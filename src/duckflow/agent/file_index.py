@@ -38,7 +38,7 @@ class Lines:
 
 
 class Listing(NamedTuple):
-    """All paths, shortest first, with their names and whole paths in lower case in the same order."""
+    """All paths, shortest first. Their names, and the whole paths in lower case, are in the same order."""
 
     paths: list[str]
     names: Lines
@@ -64,8 +64,8 @@ class FileIndex:
         self._making = threading.Lock()
 
     def find(self, wanted: str, most: int) -> list[str]:
-        """Returns first the files whose names begin with `wanted`, then the files whose paths contain it. Next come
-        definitions whose names begin with `wanted`, in up to half of the places; last, files that have its letters in
+        """Returns at most `most` places. First come files whose names begin with `wanted`, then files whose paths
+        contain it. Next come definitions whose names begin with `wanted`, and last files that have its letters in
         order."""
         listing = self._current()
         lowered_query = wanted.casefold().replace("\n", "")

@@ -1,5 +1,5 @@
-"""The question at a Gate: what would be done, which of its effects neither undo nor the sandbox can take back, and what
-may be answered. The mode `auto` asks only about such lasting effects."""
+"""Makes the question at a Gate (before risky actions): what would be done, which of its effects neither undo nor the
+sandbox can take back, and what may be answered. The mode `auto` asks only about such lasting effects."""
 
 import contextlib
 import os
@@ -311,7 +311,7 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
 
 
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
-    """Returns the rule for which a yes to this question is counted: the only rule that the question offers, if the risk
-    is medium at most; otherwise None."""
+    """Returns the rule for which a yes to this question is counted; after several yeses Duckflow offers that rule. It
+    is the only rule that the question offers, if the risk is medium at most; otherwise None."""
     rules = rules_offered(risky) if any(choice.key == "always" for choice in question.choices) else []
     return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None

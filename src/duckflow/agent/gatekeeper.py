@@ -1,5 +1,5 @@
-"""Stands between a Decision (the model's reply) and its actions: assesses their risk, and asks the user at the Gate
-where the mode says so."""
+"""Stands between the model's reply and its actions: assesses their risk, and asks the user at the Gate (the question
+before risky actions) where the mode says so."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -73,8 +73,8 @@ class Clearance(NamedTuple):
     only: frozenset[str] = frozenset()
     """The actions that the user allowed by naming their files."""
     talk: Mapping[str, str] = MappingProxyType({})
-    """The user's own words at the Gate, for the model to keep. The key is the id of the first action that was asked
-    about."""
+    """The user's own words at the Gate (the question before risky actions), for the model to keep. The key is the id of
+    the first action that was asked about."""
 
     @property
     def why_not(self) -> str:
@@ -106,7 +106,7 @@ def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> 
 
 
 def _talk(answer: Answer, said: str, language: str) -> str:
-    """Returns what the user asked and said at a Gate, in words for the model."""
+    """Returns what the user asked and said at a Gate (the question before risky actions), in words for the model."""
     in_words = partial(note, language)
     lines = [in_words("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
     return "\n".join([*lines, *([in_words("gate_said", said=said)] if said else [])])
@@ -147,7 +147,8 @@ class Gatekeeper:
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
     ) -> Clearance:
-        """Decides whether actions may run: by risk, mode and rules, then by checks of the plan, and by hooks."""
+        """Decides whether actions may run: by risk, mode, rules, and the checks that the approved plan names. Where
+        these do not allow an action, hooks or the user are asked."""
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
         by_person = False
@@ -225,7 +226,7 @@ class Gatekeeper:
 
     def _draft_for(self, call: Ready) -> Phrase | None:
         """Returns the reason to ask while a draft of a plan waits for the user's yes. Until then every change that may
-        belong to the plan's steps needs a question in every mode. The mode that only reads refuses it anyway."""
+        belong to the plan's steps needs a question, in every mode that allows changes."""
         state = self._session.state
         plan = state.plan
         if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
@@ -330,8 +331,8 @@ class Gatekeeper:
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
         """Returns the rules to set up after a yes that holds for more than one action. If the user named a subject,
-        only offered rules that fit it are set up. If that subject is the plan, the rules cover its files, and what this
-        question offers if the user meant all of the plan; they end with the plan."""
+        only offered rules that fit it are set up. If that subject is the plan, the rules cover the plan's files, and
+        end with the plan."""
         state = self._session.state
         plan, part = state.plan, about_plan(about, state.language)
         if not part or plan is None or not plan.under_way:
@@ -347,7 +348,7 @@ class Gatekeeper:
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
-        """Adds the rules when the user allows more than the plan itself: the plan's files may then be edited while the
+        """Adds the rules after a yes to the plan that also allows edits: the plan's files may then be edited while the
         plan is carried out. Actions on anything else that the user named still need a question of their own."""
         language = self._session.state.language
         is_about_plan = not named_in(about, language) or about_plan(about, language)

@@ -86,8 +86,8 @@ class Hooks:
         return self._found is not None and any(hook.event == event for hook in self._found.hooks)
 
     async def get_ready(self) -> None:
-        """Gets ready when a turn begins and the folder has been asked about: asks about new hooks, and reports once
-        that the session has begun."""
+        """Gets ready when a turn begins: asks the user about new hooks, and tells hooks once that the session has
+        begun. It is called after the user was asked whether to trust the folder."""
         is_first_look, self._looked = not self._looked, True
         if self._found is None or self._with_folder != self._admission.trusted:
             self._with_folder = self._admission.trusted
@@ -146,7 +146,8 @@ class Hooks:
         return await run_hook(hook, {**fields, "cwd": str(folder or self.folder)}, partial(self._launch, hook))
 
     def _hear(self, event: Event) -> None:
-        """Tells hooks in the background that somebody is asked or that an agent has ended. They can change nothing."""
+        """Tells hooks in the background that the user is asked something, or that an agent has ended. The replies of
+        these hooks change nothing."""
         match event:
             case QuestionAsked() if self.there_are("Notification"):
                 kind = "permission_prompt" if event.question.gate else "elicitation_dialog"
@@ -250,8 +251,8 @@ class Hooks:
 
 
 def _together(replies: Sequence["HookReply"]) -> "HookReply":
-    """Combines the replies of several hooks. A refusal counts more than a question, a question more than a yes;
-    contexts are added up."""
+    """Combines the replies of several hooks. A refusal counts more than a question, and a question more than a yes. The
+    contexts of all replies are joined."""
     from duckflow.extensions.hook_run import HookReply
 
     combined_reply = HookReply(
@@ -274,15 +275,16 @@ def _together(replies: Sequence["HookReply"]) -> "HookReply":
 
 
 class CheckedByHooks(NamedTuple):
-    """The actions that may go on to the Gate, and those that were refused, with the reason."""
+    """The actions that may go on to the Gate (the question before risky actions), and those that hooks have refused,
+    with the reason."""
 
     ready: list[Ready]
     refused: list[tuple[Action, ToolError]]
 
 
 class ToolHooks:
-    """Runs hooks around tool calls. A hook can make the Gate stricter. A hook can allow actions only if the user's own
-    settings say so."""
+    """Runs hooks around tool calls. A hook can refuse an action, or demand that the user is asked. A hook can allow
+    actions only if the user's own settings say so."""
 
     def __init__(self, hooks: Hooks, language: Callable[[], str]) -> None:
         self._hooks = hooks
@@ -321,8 +323,8 @@ class ToolHooks:
         return Clearance(True) if all_allow and self._hooks.settings.may_allow and not by_person else None
 
     def tell_with(self, action_id: str, *texts: str) -> None:
-        """Keeps texts that the model gets together with the action's result, because the action that ran differs from
-        the one that the model proposed."""
+        """Keeps texts for the model, which gets them together with the action's result. An example is the note that the
+        user or a hook has changed the action."""
         if lines := [line for line in (self._contexts.get(action_id, ""), *texts) if line]:
             self._contexts[action_id] = "\n".join(lines)
 

@@ -65,8 +65,8 @@ class AgentHistory:
         return self._bubble.view(self._room())
 
     def shown(self, budget: int) -> list[Message]:
-        """Returns the messages as the last Decision saw them, and those that came since. Nothing is pruned here, so
-        that the follow-up requests of a Decision see the same messages. Messages that would not fit at all are cut."""
+        """Returns the messages that the model saw for its last Decision (a reply with actions), and newer ones. Nothing
+        is pruned, so that the follow-up requests see the same messages. Messages that would not fit at all are cut."""
         self._follow()
         return self._bubble.view(budget / self._tokens.factor / self._settings.full_at)
 

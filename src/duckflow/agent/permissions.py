@@ -162,7 +162,8 @@ def rule_for(
 
 
 def _subject(operation: str, impacts: Sequence[FileImpact]) -> str:
-    """Returns the operation that a rule is about: that of one tool, or that of edits of files by any tool."""
+    """Returns the operation that a rule is made for: EDITS if a file tool only writes or edits files, otherwise the
+    given one."""
     edits = impacts and all(impact.change in ("create", "edit") for impact in impacts)
     return EDITS if edits and operation.startswith(FILE_TOOLS) else operation
 
@@ -180,9 +181,8 @@ FILE_KINDS = {
 
 
 def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
-    """Returns the rule if it is not wider than the user's words: the rule must contain everything that they named.
-    Words that only point at what was asked fit every rule. A user who names one of the edited files, or says "this
-    file", gets a rule for that file alone."""
+    """Returns the rule unless it allows more than the user's words name. Words that name nothing, such as "that", fit
+    every rule. A user who names one of the edited files, or says "this file", gets a rule for that file alone."""
     shown, names = rule.shown().casefold(), named_in(about, language)
     paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
     one_file = bool(paths) and search("scopes.this_file", about, language) is not None

@@ -51,7 +51,7 @@ def transition_table(own: Mapping[str, Mapping[str, str]]) -> TransitionTable:
 
 
 class Phases:
-    """Moves from phase to phase. A Decision of the model makes at most one move; the system itself moves for error
+    """Moves from phase to phase. A reply of the model makes at most one move; the system itself moves for error
     recovery, for a question to the user, and for the review."""
 
     def __init__(self, session: StateOwner, table: TransitionTable) -> None:
@@ -61,7 +61,8 @@ class Phases:
         """The last turn whose end was shown as unverified, so that it is shown only once a turn."""
 
     def follow(self, decision: Decision) -> bool:
-        """Makes the move between phases that the Decision asks for. The model is told if the move is not allowed."""
+        """Makes the move between phases that the model's reply asks for. The model is told if the move is not
+        allowed."""
         phase, target = self._session.state.phase, decision.step
         if phase == target:
             return True
@@ -83,7 +84,8 @@ class Phases:
         return False
 
     def plan_anew(self, why: str) -> None:
-        """Makes the Pacemaker's own move: back to planning from any phase."""
+        """Goes back to planning from any phase, because the Pacemaker (the limits on steps and progress) wants a new
+        plan."""
         if self._session.state.phase is not Phase.PLANNING:
             self._move(Phase.PLANNING, why)
 
@@ -120,9 +122,9 @@ class Phases:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
     def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
-        """Ends the work when the model says `done`. Returns True if the work is over; False if the model must first
-        review what happened, in one more loop. `failed` names what speaks against `done`: work that ends in spite of it
-        is shown as unverified. `unmade` means that a change failed, so that the phase went back to planning."""
+        """Ends the work when the model says `done`. Returns False if the model must first review what happened, in one
+        more loop. `failed` names what speaks against `done`; work that ends all the same is shown as unverified.
+        `unmade` means that a change failed, so that the phase went back to planning."""
         phase = self._session.state.phase
         has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):

@@ -35,8 +35,8 @@ class Preparation:
         """The actions whose arguments have been checked already, by id."""
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
-        """Returns the next actions that belong together: one that talks, or all neighbouring reads, or all neighbouring
-        changes. The user is asked about them in one question."""
+        """Returns the next actions that belong together: all neighbouring changes, or all neighbouring reads, or else a
+        single action. The user is asked about them in one question."""
         changes = list(takewhile(self.changes, actions))
         return changes or list(takewhile(lambda action: self.reads(action.operation), actions)) or list(actions[:1])
 

@@ -43,8 +43,8 @@ SAYS_SOMETHING = r"[a-z0-9_][\w./-]*|[゠-ヿ]+|[一-鿿]+|[^\W\d_a-z぀-ヿ一-
 
 @dataclass(slots=True)
 class OpenQuestion:
-    """A question that waits for its answer. `half` is a choice that still needs its words, or words that still need a
-    yes or no. `agreed` is the part of those words that already says yes, with its scope."""
+    """A question that waits for its answer. `half` is an incomplete answer: a choice without its words, or words
+    without a yes or no. `agreed` is the part of those words that already says yes, with its scope."""
 
     question: Question
     answer: asyncio.Future[Answer]
@@ -70,7 +70,7 @@ class Questions:
 
     @property
     def open(self) -> tuple[Question, ...]:
-        """Returns the open questions: the conversation's own before those of jobs, and then the oldest first."""
+        """Returns the open questions, the oldest first: those of the conversation itself, then those of jobs."""
         return tuple(
             sorted(
                 (open_question.question for open_question in self._open.values()),
@@ -155,7 +155,8 @@ class Questions:
 
 
 def read_words(text: str, question: Question, language: str) -> Answer:
-    """Reads an answer that may be any text. A number is text too: only the name of a choice, or a no, selects one."""
+    """Reads an answer to a question that may be answered by any text, even by a number. Only the name of a choice, or a
+    no, selects a choice."""
     plain = unicodedata.normalize("NFKC", text).strip()
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
@@ -226,8 +227,8 @@ def _wish(text: str, whole: WholeAnswer) -> Answer:
 
 
 def _files_meant(text: str, whole: WholeAnswer, question: Question, language: str) -> tuple[str, ...] | None:
-    """Returns the files that an answer names. For an undo the names are enough, without a yes: the files are the
-    choice."""
+    """Returns the files that an answer allows by name. At the question about an undo no yes is needed: naming files
+    chooses them."""
     gate = question.gate
     if gate is None or not (whole.agreed or gate.operations == ("undo",)):
         return None
@@ -295,8 +296,8 @@ def _needs_word(question: Question) -> bool:
 
 
 def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
-    """Returns a short question that asks the user what they meant. At a Gate it has two numbered answers, and the
-    user's words are kept for the second one."""
+    """Returns a short question that asks the user what they meant. At a Gate (the question before risky actions) it may
+    offer two numbered answers; the user's words are kept for the second one."""
     question = asked.question
     if question.kind != "gate":
         return say(UNCLEAR[question.kind])
@@ -345,8 +346,8 @@ def _names(choice: Choice, text: str, language: str) -> set[str]:
 
 
 class QuestionsBack:
-    """Lets the model answer a question of the user's about an open Gate, which stays open meanwhile. The model is asked
-    for a text only, so its reply cannot act."""
+    """Lets the model answer a question that the user asks about an open Gate (the question before risky actions). The
+    Gate stays open. The model is asked for a text only, so its reply cannot act."""
 
     def __init__(self, session: Session, questions: Questions, think: Think) -> None:
         self._session = session
@@ -363,8 +364,8 @@ class QuestionsBack:
         task.add_done_callback(self._answers.discard)
 
     def _work_before(self) -> str:
-        """Returns the model's latest messages and results, within a limit: without them the model could not explain the
-        action."""
+        """Returns the model's latest messages and results, shortened. The model needs them to explain an action to the
+        user."""
         state, room, parts = self._session.state, LONGEST_WORK, list[str]()
         for message in reversed(state.messages):
             if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room > 0:

@@ -76,10 +76,9 @@ def _read_message(event: MessageAdded, state: AgentState) -> dict[str, str | tup
 
 
 def constraints_in(text: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
-    """Returns the sentences of a message that forbid something or narrow it down, because they hold from now on.
-    Questions are left out, and so are a yes that only says how far it goes, "don't start yet", and a bare "don't do
-    that", which is about the last work. From a sentence longer than a line, only a clause that is an order by itself is
-    taken."""
+    """Returns the sentences of a message that forbid or restrict something, because they hold from now on. Left out are
+    questions, a yes that only says how far it goes, "don't start yet", and a bare "don't do that", which is about the
+    last work. Of a very long sentence only a clause that is an order by itself is taken."""
     if not may_find("requests.forbids", text, language) or search("requests.points", text.strip(" .。!！\n"), language):
         return []
     masked_text = re.sub(CODE, lambda code: "x" * len(code[0]), text)
@@ -109,7 +108,7 @@ def _is_order(clause: str, language: str) -> bool:
 
 
 def _goal_of(decision: Decision, state: AgentState) -> str:
-    """Returns the goal of work that begins. If the Decision states no goal, the user's message is the goal."""
+    """Returns the goal of work that begins. If the model's reply states no goal, the user's message is the goal."""
     if decision.step is not Phase.EXECUTION or state.five.goal:
         return ""
     requests: list[str] = []

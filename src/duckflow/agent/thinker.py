@@ -1,4 +1,5 @@
-"""Asks the model for its next Decision, with a limited number of tries, and applies that Decision to the state."""
+"""Asks the model for its next Decision (a reply with actions), with a limited number of tries, and applies that
+Decision to the state."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -69,7 +70,7 @@ class BegunReply:
                 pass
 
     def interrupted(self, language: str) -> str:
-        """Returns the note that tells the model that its turn was stopped, and which of its words the user has seen."""
+        """Returns a note for the model: that its turn was stopped, and which of its words the user has seen."""
         seen_text = self._seen.strip()
         return note(language, "interrupted") + (
             f"\n{note(language, 'interrupted_saying', text=seen_text)}" if seen_text else ""
@@ -94,7 +95,8 @@ class LiveReply:
 
 
 class Thinker:
-    """Asks the model for a Decision. A reply that cannot be read goes back to the model with the exact reason."""
+    """Asks the model for a Decision (a reply with actions). A reply that cannot be read goes back to the model with the
+    exact reason."""
 
     def __init__(
         self,
@@ -151,7 +153,8 @@ class Thinker:
                 corrections += correction
 
     async def _read(self, reply: Reply, state: AgentState, model: Model) -> ParsedReply:
-        """Reads a reply into a Decision, in a thread, because a broken reply takes seconds to mend."""
+        """Reads a reply into a Decision (a reply with actions). It works in a thread, because a broken reply takes
+        seconds to mend."""
         if reply.finish == "malformed":
             raise ReplyUnusable(MALFORMED)
         if reply.broke_off:
@@ -227,8 +230,8 @@ TALK_ARGUMENTS = ("text", "question")
 def accept(
     reading: ParsedReply, session: StateOwner, phases: Phases, already_said: Collection[str] = ()
 ) -> ParsedReply:
-    """Applies a Decision to the state, and returns it without the parts that are refused; the model is told of these.
-    An answer that was already given in this turn, word for word, is not given again."""
+    """Applies the model's reply to the state, and returns it without the parts that are refused. The model is told of
+    these parts. An answer that was already given in this turn, word for word, is not given again."""
     decision = _polite(reading.decision, already_said)
     checked_delta = _checked(decision.state_delta, session.state) if decision.state_delta else None
     session.emit(DecisionMade(decision=decision, doubtful=reading.doubtful))
@@ -249,8 +252,8 @@ def accept(
 
 
 def _polite(decision: Decision, already_said: Collection[str]) -> Decision:
-    """Returns the Decision in the form in which the user gets it: with at most one question, with choices only if there
-    are two or more, and without repetitions."""
+    """Returns the model's reply in the form in which the user gets it: with at most one question, with choices only if
+    there are two or more, and without repetitions."""
     actions = [_polite_action(action) for action in decision.actions]
     if decision.next_step == "done":
         actions = [
@@ -278,7 +281,8 @@ def _real(choices: list[Any]) -> list[Any]:
 
 
 class CheckedDelta(NamedTuple):
-    """The part of the model's change that is accepted, and the note that tells the model what is not."""
+    """The accepted part of a change that the model wants, and the note that tells the model which part is not
+    accepted."""
 
     delta: StateDelta
     goal_refused: str = ""

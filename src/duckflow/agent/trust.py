@@ -26,8 +26,8 @@ class FolderTrust:
     worktree is trusted if a trusted repository points back to it."""
 
     def __init__(self, folder: Path, home: Path, kept_in: Path, contained: bool = False) -> None:
-        """`contained` means that the whole machine is for this work: nothing is asked, and what a folder brings stays
-        off."""
+        """`contained` means that the whole machine is for this work. Then nothing is asked, and programs that a folder
+        brings do not run."""
         self.contained = contained
         self._folder = folder
         self._home = home
@@ -110,7 +110,7 @@ class FolderTrust:
 
 
 def _hooks_in(folder: Path) -> Iterator[Phrase]:
-    """Yields a line about every hook of the folder, so that a user who trusts the folder has seen what will run."""
+    """Yields a line about every hook of the folder. A user who trusts the folder has then seen what will run."""
     from duckflow.extensions.hook_files import find_hooks
     from duckflow.extensions.places import HookSettings
 
@@ -139,7 +139,8 @@ def _programs_in(folder: Path) -> Iterator[str]:
 
 
 class Admission:
-    """Asks for the user's trust when the first turn begins: looking at the folder would slow down the start."""
+    """Asks whether the user trusts the folder. It asks when the first turn begins, because a look at the folder would
+    slow down the start of the program."""
 
     def __init__(
         self, make: Callable[[], FolderTrust], emit: Emit, ask: Ask, wanted: bool, by_client: bool = False
@@ -156,7 +157,7 @@ class Admission:
         self._refused = False
         self._asking = asyncio.Lock()
         self.trusted = False
-        """True if programs that the folder brings may run, as far as mode and sandbox allow it."""
+        """True if programs that the folder brings may run. The mode and the sandbox may still forbid it."""
 
     async def admit(self) -> bool:
         """Says whether Duckflow may work in this folder at all."""

@@ -1,4 +1,5 @@
-"""One turn: the Pacemaker checks, the model thinks, its actions run, again and again until the user has the word."""
+"""One turn: the Pacemaker checks the limits on steps and progress, the model thinks, its actions run. This repeats
+until the turn ends."""
 
 import asyncio
 import logging
@@ -27,15 +28,15 @@ from duckflow.state.message import Message
 
 RECOVERIES = 3
 ASKS_NOBODY = 4
-"""The number of replies that need a yes which nobody can give, after which the turn ends."""
+"""A turn ends after this many replies with actions that need a yes while nobody is there to give it."""
 log = logging.getLogger(__name__)
 
 Begin = Callable[[], Awaitable[str | Ending | None]]
 
 
 class Turn:
-    """Runs the loop of one turn: ask the Pacemaker, think, act, look whether the turn ends. A policy handles every
-    special situation."""
+    """Runs the loop of one turn: ask the Pacemaker (the limits on steps and progress), think, act, look whether the
+    turn ends. A policy handles every special situation."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class Turn:
         return note
 
     async def _loop(self, turn: TurnSoFar, note: str) -> Ending:
-        """Runs the loop. A note is what the next prompt says first of all; an ending ends the turn."""
+        """Runs loops until one ends the turn, and returns the ending. The next prompt begins with the `note`."""
         while True:
             verdict = await self._beat(note)
             if isinstance(verdict, Ending):
@@ -162,8 +163,8 @@ class Turn:
         return ending
 
     async def _hear(self, turn: TurnSoFar) -> None:
-        """Adds what the user has said meanwhile to the conversation. These words go into the next request, and count as
-        the user's request from now on."""
+        """Adds the words that the user has said during the turn to the conversation. They go into the next request, and
+        count as the user's request from now on."""
         if words := turn.meanwhile():
             if why := await self._objection(words):
                 self._session.emit(Noticed(what=why))
@@ -185,9 +186,8 @@ class Turn:
         self._session.emit(MessageAdded(message=message))
 
     async def _beat(self, note: str) -> str | Ending:
-        """Asks the Pacemaker before a loop. Returns the note for the model, with the Pacemaker's advice after it,
-        because the note may be about what the user has just said. The answer to a Duck Call is newer, and replaces the
-        note."""
+        """Asks the Pacemaker (the limits on steps and progress) before a loop. Returns the note for the model, with the
+        Pacemaker's advice after it. If the Pacemaker asks the user instead, the answer replaces the note."""
         if self._recoveries > RECOVERIES:
             self._recoveries = 0
             answer = await self._ask(self._pacing.too_many_errors(RECOVERIES + 1))
@@ -206,8 +206,8 @@ class Turn:
                 return note
 
     async def _ask(self, call: DuckCall) -> str | Ending:
-        """Asks the user the Duck Call's question, and carries out the choice. Returns a note for the model, or the
-        ending."""
+        """Asks the user the question of a Duck Call (when work goes badly), and carries out the choice. Returns a note
+        for the model, or the ending."""
         resolution = await self._pacing.put(call)
         return self._duck.carry_out(call, resolution) or self._notes(resolution.pinned)
 
@@ -229,7 +229,7 @@ class Turn:
         return accept(reading, self._session, self._phases, turn.said())
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
-        """Decides whether the turn goes on: by what stopped the actions, then by policies, then by the Decision
+        """Decides whether the turn goes on: by what stopped the actions, then by policies, then by the model's reply
         itself."""
         if ending := self._stopped(turn):
             return ending
@@ -290,7 +290,7 @@ def _offers_more(turn: TurnSoFar) -> bool:
 
 
 def _waits_for_answer(turn: TurnSoFar) -> bool:
-    """Says whether the work cannot go on without an answer: the Decision waits for the user, actions wait behind a
+    """Says whether the work cannot go on without an answer: the model's reply waits for the user, actions wait behind a
     question, or the turn has done nothing but ask. Plain talk waits for nothing."""
     decision, dispatched = turn.last.decision, turn.last.done
     has_asked = dispatched.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
@@ -305,7 +305,7 @@ def _joined(*notes: str | None) -> str:
 
 
 def _wanted_ending(turn: TurnSoFar) -> Ending | None:
-    """Returns the ending that the Decision itself asks for; None if the turn goes on."""
+    """Returns the ending that the model's reply itself asks for; None if the turn goes on."""
     decision, dispatched = turn.last.decision, turn.last.done
     previous = turn.loops[-2] if len(turn.loops) > 1 else None
     answered_before = (

@@ -1,5 +1,5 @@
-"""Connects the Pacemaker with the turn: reports results, asks it before every loop, and puts its question to the
-user."""
+"""Connects the Pacemaker (the limits on steps and progress) with the turn: reports results to it, asks it before every
+loop, and asks the user its question."""
 
 import logging
 from collections.abc import Callable
@@ -22,7 +22,8 @@ log = logging.getLogger("duckflow.pacemaker")
 
 
 def intervention(verdict: Verdict) -> Intervened | None:
-    """Returns the event for an intervention of the Pacemaker that asks nothing; None if it did not intervene."""
+    """Returns the event for advice of the Pacemaker (the limits on steps and progress); None if the Pacemaker has
+    nothing to say, or asks the user instead."""
     match verdict:
         case Hint():
             return Intervened(how="hint", severity=verdict.severity, what=verdict.why)
@@ -33,7 +34,8 @@ def intervention(verdict: Verdict) -> Intervened | None:
 
 
 class TurnPacemaker:
-    """The Pacemaker of one conversation, and its connection to state, journal and user."""
+    """The Pacemaker (the limits on steps and progress) of one conversation, connected to the state, the journal and the
+    user."""
 
     def __init__(
         self,
@@ -43,7 +45,8 @@ class TurnPacemaker:
         other_model: bool = False,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`busy` says whether a command runs in the background: looking at it again is then waiting, not repetition."""
+        """`busy` says whether a command runs in the background. Another look at that command then counts as waiting,
+        not as repetition."""
         self._session = session
         self._pacemaker = pacemaker
         self._ask = ask
@@ -70,7 +73,8 @@ class TurnPacemaker:
         self._failed.clear()
 
     def beat(self) -> Verdict:
-        """Asks for the Pacemaker's verdict before the next loop, and reports the vitals to the state and the screen."""
+        """Asks for the verdict of the Pacemaker (the limits on steps and progress) before the next loop. The vitals
+        (how well the work goes) are then reported to the state and the screen."""
         state = self._session.state
         verdict = self._pacemaker.beat(self._view())
         if state.loop == 0:
@@ -134,8 +138,8 @@ class TurnPacemaker:
         return self._pacemaker.too_many_errors(times, self._other_model)
 
     async def put(self, call: DuckCall) -> Resolution:
-        """Asks the user the Duck Call's question. With the answer the vitals recover, and loops are counted from 0
-        again."""
+        """Asks the user the question of a Duck Call (when work goes badly). After the answer the vitals recover, and
+        loops are counted from 0 again."""
         answer = await self._ask(call.question())
         resolution = self._pacemaker.answered(call, answer.choice, answer.text, loop=self._session.state.loop)
         log.info("[DUCK_PACEMAKER] answered %s effect=%s", answer.choice, resolution.effect)
@@ -161,8 +165,8 @@ class TurnPacemaker:
         )
 
     def _checked(self, evidence: Evidence) -> None:
-        """Reports a failed check to the Pacemaker only once a turn for each kind of check: failing runs are normal
-        while an error is searched for and mended. A linter that finds something has only done its work."""
+        """Reports a failed check to the Pacemaker (the limits on steps and progress), only once a turn for each kind of
+        check: failing runs are normal while an error is searched for. Failed linters are not reported."""
         kind = evidence.check.kind if evidence.check else ""
         if evidence.ok:
             self._pacemaker.notice(Signal.CHECK_PASSED)

@@ -25,7 +25,7 @@ class WaitingMessage(NamedTuple):
 
 
 class Turns:
-    """Runs the messages in the order in which they came."""
+    """Takes messages in the order in which they came, and runs the turns for them."""
 
     def __init__(
         self,

@@ -141,9 +141,9 @@ class UndoKeeper:
         return replace(preview, name=self._name(preview.authors, scope), wish=self._wish(preview.turn))
 
     async def restore(self, back: bool, only_own: bool = False, scope: UndoScope = LATEST) -> UndoResult:
-        """Takes work back (the latest if the scope names none); or, with `back` false, does the work of the latest undo
-        again. Files stay as they are if someone else changed the same lines since; with `only_own` also if someone else
-        may have changed them while a command ran."""
+        """Takes back the work in `scope`, or else the latest work. If `back` is False, does the work of the latest undo
+        again. A file stays as it is if someone else has changed the same lines since; with `only_own` also if someone
+        else may have changed it while a command ran."""
         outcome = await self._undo().restore(back, only_own, self._allowed(scope))
         outcome = replace(outcome, name=self._name(outcome.authors, scope))
         files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
@@ -186,7 +186,8 @@ class UndoKeeper:
         return frozenset(job.job_id for job in self._session.state.live_jobs() if job.status == "running")
 
     def _allowed(self, scope: UndoScope) -> UndoScope:
-        """Returns the scope without the jobs that are still running: they would write again what is taken back."""
+        """Returns the scope without the jobs that are still running, because these would write again what an undo takes
+        back."""
         running = self._running()
         if scope.job in running:
             raise DuckflowError("undo.job_runs", name=self._session.state.jobs[scope.job].name)

@@ -141,8 +141,8 @@ class KeptFiles:
         return earlier_facts | later_facts
 
     def put(self, facts: Facts, into: Path) -> None:
-        """Writes files into a folder: removes everything in their places, then makes folders, then files, then links.
-        So no link of the record exists while files are written, and none is written through an older link."""
+        """Writes files into a folder: removes everything in their places, then makes folders, then files, and links
+        last. In this order no file is written through a link."""
         root = into.resolve()
         facts_inside = {path: fact for path, fact in facts.items() if _is_inside(path)}
         for path in sorted(facts_inside, reverse=True):

@@ -119,7 +119,8 @@ def _file(options: Options, paths: Paths) -> Path:
 
 
 def _require_known(name: str, words: Words) -> Key:
-    """Returns the parts of a setting's name. It also accepts a name in a table in which the user chooses the names."""
+    """Returns the parts of a setting's name. In some tables the user chooses the names; there every name is
+    accepted."""
     if not name:
         raise UsageError("usage.required", names="SETTING", prog="duckflow config")
     key = read_key(name)

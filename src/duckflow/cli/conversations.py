@@ -39,7 +39,7 @@ class ChosenSession(NamedTuple):
 
 
 class NothingChosen(Exception):
-    """The user has left the list of sessions without choosing one."""
+    """The user has closed the list of sessions without choosing one."""
 
 
 def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
@@ -150,8 +150,8 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
 
 
 def _believe_in_its_place(session: Session, paths: Paths) -> None:
-    """Refuses a journal that lies in the place for another folder's journals. A container can write the journals of its
-    worktree, so permissions in the journal of a worktree are taken back."""
+    """Refuses a journal that lies among the journals of another folder. In the journal of a worktree, permissions are
+    taken back, because a container can write the journals of its worktree."""
     folder = Path(session.state.folder)
     if session.state.folder and session.path.parent != paths.sessions_of(folder):
         session.close()

@@ -169,8 +169,9 @@ def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, path
 
 
 def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) -> ListedTasks:
-    """Gives each model the one spelling of its name that limits on models use, too. Tasks for other machines keep their
-    spelling, since those machines may have endpoints that this one does not have."""
+    """Gives each model's name its one usual spelling, so that a limit on the use of a model counts for all its tasks.
+    Tasks for other machines keep their spelling, since those machines may have endpoints that this one does not
+    have."""
     from duckflow.llm.discover import Discovery
 
     names = {task.model for task in listed.tasks if task.model}
@@ -202,7 +203,8 @@ async def _run(engine: "Engine", listed: ListedTasks, options: Options, words: W
 
 
 async def _work_to_the_end(engine: "Engine", fleet: str, task: str, options: Options, words: Words) -> int:
-    """Works until the fleet has ended, and tells how it ended, or how the task of it did that is named."""
+    """Works until the fleet has ended. Then tells why tasks have failed, and returns 1 if any has. If `task` names one
+    task, only that task counts."""
     if not await work_and_watch(engine, fleet, options, words):
         return exit_code_of("interrupted")
     states, attempts = engine.tasks(fleet, task), engine.attempts(fleet, task)
@@ -264,8 +266,8 @@ def _ended_by_signals() -> AbstractContextManager[object]:
 
 
 async def _work(engine: "Engine", fleet: str, words: Words) -> int:
-    """Works until the fleet has ended, or until a signal; without a fleet until a signal only. If other workers took
-    this worker for dead, it starts anew as another worker."""
+    """Works until the fleet has ended or a signal comes; if no fleet is named, until a signal comes. If other workers
+    took this worker for dead, it starts anew as another worker."""
     print_err(words("fleet.worker"))
     try:
         with _ended_by_signals():
@@ -310,7 +312,8 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
 
 
 def _require_repositories(engine: "Engine", fleet: str, options: Options) -> None:
-    """Refuses to work without the folder of the repositories where tasks name them by their place in it."""
+    """Raises an error if a task names its repository by its place in the folder of repositories, and that folder is not
+    known."""
     fleets = [state.fleet for state in engine.fleets() if state.fleet == fleet or (not fleet and not state.ended)]
     tasks = [task for known_fleet in fleets for task in engine.tasks(known_fleet) if engine.is_here(task)]
     for task in () if options.repositories else tasks:

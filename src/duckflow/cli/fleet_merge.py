@@ -112,7 +112,8 @@ def _in_order(states: Sequence[TaskState]) -> list[TaskState]:
 
 
 def _of_this_machine(engine: "Engine", states: Sequence[TaskState], what: str, words: Words) -> list[TaskState]:
-    """Returns the tasks whose branches are on this machine, and names the machines of the others."""
+    """Returns the tasks whose branches are on this machine. Prints the names of the machines that have the other
+    branches."""
     if places := sorted({state.place for state in states if not engine.is_here(state)}):
         print_err(plain(words("fleet.elsewhere", places=", ".join(places), what=what)))
     return [state for state in states if engine.is_here(state)]

@@ -162,8 +162,8 @@ def _call(words: Words, paths: Paths, task: FleetTask, folder: Path, marks: Mapp
 def _container(
     paths: Paths, task: FleetTask, folder: Path, marks: Mapping[str, str], keys: Iterable[str] = ()
 ) -> Container:
-    """Describes the container of an attempt. It sees the worktree, its session, the user's settings and the
-    repository's history; it cannot change the settings and the history."""
+    """Describes the container of an attempt. The container sees the worktree, its session, the user's settings and the
+    repository's history. It cannot change the settings and the history."""
     sessions = paths.sessions_of(folder)
     private_folder(sessions)
     variables = [*marks, *task.secrets, *keys]

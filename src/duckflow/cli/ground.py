@@ -76,7 +76,7 @@ def _whole_machine(setup: Setup, home: Path) -> Workspace:
 
 def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:
     """Returns a function that answers questions in place of the user in the mode `contained`. It answers a Duck Call
-    (the Pacemaker's question how to go on) with the configured answer a number of times, and then stops the turn."""
+    (the question when work goes badly) with the configured answer a number of times, and then stops the turn."""
     times_answered: dict[int, int] = {}
 
     def answer(question: Question) -> Answer | None:

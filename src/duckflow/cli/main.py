@@ -35,8 +35,8 @@ def main() -> None:
 
 
 def _leave(codes: list[int]) -> None:
-    """Ends the process immediately, without freeing all loaded modules one by one. This function is registered first,
-    so it runs last: by now all threads have ended, and all other exit handlers have run."""
+    """Ends the process immediately, without freeing all loaded modules one by one. It is registered as the first exit
+    handler, so it runs last, when all threads have ended."""
     if codes and flush_streams():
         os._exit(codes[0])
 

@@ -35,8 +35,8 @@ def current_review(
 
 @asynccontextmanager
 async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGenerator[tuple[Path, ReviewedChange]]:
-    """Finds the change in a range of commits, in a diff on stdin, or in the uncommitted work; and the folder with the
-    files: the user's own, or one that exists only during the review. Git compares files here, outside the sandbox."""
+    """Finds the change in a range of commits, in a diff on stdin, or in the uncommitted work. Yields it with the folder
+    that has its files: the user's own, or one that exists only during the review. Git runs outside the sandbox."""
     from duckflow.cli.fleet_workshop import require_harmless
 
     require_harmless(Paths.of_user(), folder)

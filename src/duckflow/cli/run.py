@@ -142,9 +142,8 @@ FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR})
 
 class NoPlugins(ModuleType):
     """Replaces pydantic's loader of plugins, which reads the metadata of every installed package at each start (50 ms).
-    There is no better way: the public switch, the variable PYDANTIC_DISABLE_PLUGINS, would have to stay set, so every
-    program that Duckflow starts would inherit it. The loader would also still be imported, 3 % of a turn's instructions
-    (`python -m benchmarks.starts COMMIT --count`). If pydantic renames its loader, this class has no effect."""
+    The public switch, the variable PYDANTIC_DISABLE_PLUGINS, is no better way: every program that Duckflow starts would
+    inherit it, and the loader would still be imported. If pydantic renames its loader, this class has no effect."""
 
     @staticmethod
     def get_plugins() -> tuple[()]:

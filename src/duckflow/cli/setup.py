@@ -41,7 +41,8 @@ class Setup(NamedTuple):
     really: bool = False
     """True if the user insists on the mode `contained`, whatever this machine looks like."""
     on_duck_call: tuple[str, int] = ("replan", 2)
-    """In the mode `contained`: the answer to the Pacemaker's Duck Call, and how often it is given in a turn."""
+    """In the mode `contained`: the answer to a Duck Call (the question when work goes badly), and how often it is given
+    in a turn."""
     copy_of: Path | None = None
     """The folder of which this folder is a copy. Commands see the copy at the original's path as well."""
 

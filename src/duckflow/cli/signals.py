@@ -24,9 +24,8 @@ NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 @contextmanager
 def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> Generator["LastResort"]:
     """Calls `leave` in the event loop at a signal, and notes the signal for `exit_code`. If the program still runs
-    after SECONDS, a thread ends it: the event loop may hang. Signals that are ignored stay ignored, as `nohup` wants
-    it. With `takes_along`, no process that the program started is left after a signal, not even one that was just being
-    started."""
+    after SECONDS, a thread ends it, because the event loop may hang. Signals that were ignored before (by `nohup`) stay
+    ignored. With `takes_along`, no process that the program started is left after a signal."""
     loop, last_resort = asyncio.get_running_loop(), LastResort(takes_along)
 
     def heard(_: int, __: FrameType | None) -> None:

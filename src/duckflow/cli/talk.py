@@ -329,8 +329,8 @@ def _piped() -> str:
 
 
 def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
-    """Stores a copy of a long piped text. Returns the session, whose file tools can read the copy, and the text with a
-    note about the copy before it. If the text is too long for any model, its middle is left out."""
+    """Stores a copy of a long piped text. Returns the session, to which the copy's folder is added, and the text after
+    a note about the copy. If the text is too long for any model, its middle is left out."""
     from duckflow.tools.outside.content import KeptOutputs
 
     setup = chosen.setup

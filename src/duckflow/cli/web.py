@@ -97,8 +97,8 @@ def _tell_more(place: "ServedAt", address: str, options: Options, words: Words) 
 
 
 def qr_lines(text: str) -> list[str]:
-    """Draws a QR code, two rows of modules a line. The light modules are drawn, so the code is right on a dark
-    background."""
+    """Draws a QR code. Each line of text holds two rows of squares. The light squares are drawn, so that the code looks
+    right on a dark background."""
     import segno
 
     rows = list(map(bytes, segno.make_qr(text, error="l", boost_error=False).matrix_iter(border=4)))

@@ -1,5 +1,5 @@
-"""Questions for an editor: permission requests with the command or the diff, and the whole text of a Gate, a Duck Call
-or a choice."""
+"""Questions for an editor: permission requests with the command or the diff, and the whole text of a question before
+risky actions (a Gate), of a call for help (a Duck Call), or of a choice."""
 
 import asyncio
 import re
@@ -244,7 +244,7 @@ class Asker:
             self.words_wanted.clear()
 
     def _say_wanted(self) -> None:
-        """Asks the user for words in the editor. A Gate is shown above the request, because the words may be a yes to
-        something very risky."""
+        """Asks the user for words in the editor. A Gate (the question before risky actions) is shown above the request,
+        because the words may be a yes to something very risky."""
         question, _, told_text = self._wanted[0]
         self._say(f"{question_text(question, self._words)}\n\n{told_text}" if question.gate else told_text)

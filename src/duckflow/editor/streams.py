@@ -35,8 +35,9 @@ def read_message(line: bytes) -> dict[str, Any]:
 
 
 class MessageStreams:
-    """Reads and writes in threads, so that any kind of stream works, and a program that does not read blocks nothing.
-    `took` is called in the event loop with each line, and with None at the end. Messages are sent in order."""
+    """Reads and writes in threads, so that any kind of stream works, and Duckflow goes on even if the other program
+    reads nothing. `took` is called in the event loop with each line, and with None at the end. Messages are sent in
+    order."""
 
     def __init__(self, source: int, target: int, took: Callable[[bytes | None], None]) -> None:
         self._source = source

@@ -105,7 +105,8 @@ def connect_to(path: Path) -> socket.socket:
 
 @contextlib.contextmanager
 def _short(path: Path) -> Generator[str]:
-    """Yields a short address for the socket. If the path is too long, the address goes through the open folder."""
+    """Yields a short address for the socket. If the path is too long, the address names the open folder by its number:
+    `/dev/fd/7/NAME`."""
     if len(os.fsencode(path)) <= LONGEST_NAME:
         yield str(path)
         return

@@ -52,8 +52,8 @@ async def uncommitted(git: Git) -> ReviewedChange:
 
 @asynccontextmanager
 async def _copied(git: Git, paths: Sequence[str]) -> AsyncGenerator[Git]:
-    """Yields git with copies of these files, named from the top of the repository, in place of the working tree. Git
-    itself would follow a link that a command puts in the place of a folder while it compares files."""
+    """Yields git with copies of these files in place of the working tree; `paths` begin at the top of the repository.
+    Copies are needed, because git would follow a link that a command puts in the place of a folder meanwhile."""
     top_folder = Path(await git("rev-parse", "--show-toplevel"))
     git_folder = await git("rev-parse", "--absolute-git-dir")
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:

@@ -33,8 +33,8 @@ class RunsAgents(Protocol):
 
 
 class AgentRun(Tool[AgentArgs]):
-    """Runs an agent. The call itself changes nothing, because each action of the agent passes the Gate by itself. So
-    several such calls in a row run at the same time, as calls that only read do."""
+    """Runs an agent. Several such calls in a row run at the same time, as calls that only read do. This is safe because
+    each action of the agent passes the Gate (the question before risky actions) by itself."""
 
     operation = RUN_AGENT
     effect = "read"

@@ -88,7 +88,7 @@ class WebSettings(Section):
     """Largest size of a page, unpacked. Larger ones are not fetched."""
     proxy_looks_up: bool = False
     """True if a proxy named in the environment gets host names, not the IP addresses that were looked up here. This is
-    for networks in which only the proxy can look names up. The proxy must then keep requests from private addresses."""
+    for networks in which only the proxy can look names up. The proxy itself must then refuse private addresses."""
     page_characters: int = Field(default=20_000, ge=1000)
     """Characters of a text that are shown at once; the rest is kept for the next call."""
     search: Literal["auto", "brave", "tavily", "searxng", "off"] = "auto"

@@ -210,8 +210,8 @@ class Tool(ABC, Generic[A]):
         return Deed(effect, impacts=preview.impacts, diff=preview.diff, reads=path)
 
     def meant(self, action: Action) -> Action:
-        """Returns the action that a call of this tool stands for. It is another action if the call names another
-        tool."""
+        """Returns the action that the call really means: the given action, or a call of another tool if this tool only
+        passes calls on to others."""
         return action
 
     def for_hooks(self, args: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -175,7 +175,8 @@ class Toolbox:
         )
 
     def meant(self, action: Action) -> Action:
-        """Returns the action that the given action stands for, with the name of its main argument as the subject."""
+        """Returns the action that the given action really means (a tool may only pass a call on to another tool), with
+        the name of its main argument as the subject."""
         if tool := self._at_hand.get(action.operation):
             action = tool.meant(action)
         operation = action.operation

@@ -97,7 +97,8 @@ async def read_body(request: Request) -> "Given":
 
 
 class Given:
-    """The values in the body of a request. A value of another type than the method's counts as missing."""
+    """The values in the body of a request. Each method reads values of one type; a value of another type counts as
+    missing."""
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values

@@ -57,7 +57,7 @@ async def snapshot(services: PageServices, request: Request) -> Any:
 
 async def events(services: PageServices, request: Request) -> Response:
     """Streams the events of the session from number `after` on. A browser that reconnects sends the number of the last
-    event that it got, which takes the place of `after`."""
+    event that it got; this number then counts in place of `after`."""
     session = await services.watched(request)
     last_id = request.headers.get("last-event-id", "")
     after_number = (

@@ -30,7 +30,7 @@ from duckflow.state.data import Phrase, say
 READERS = 2
 """The number of loops in which a small model may only read. After these it has to write."""
 FAILURES = 2
-"""The number of failures after which the model may talk about them instead of trying again."""
+"""The number of failed tries after which a small model may talk about the failures instead of trying again."""
 TRIES = 3
 """The number of loops without progress after which the model is no longer reminded of a part."""
 
@@ -200,8 +200,8 @@ class OwedParts(Policy):
                 pass
 
     async def _do_next(self, turn: TurnSoFar) -> Ending | None:
-        """Does the next parts that need no Decision of the model: running a command, and answering from what is
-        known."""
+        """Does the next parts for which the model need not choose an action: runs a command, or gives an answer from
+        what is known."""
         while self._open:
             part = self._open[0]
             if part.kind == "run":
@@ -212,7 +212,8 @@ class OwedParts(Policy):
         return None
 
     async def _run(self, turn: TurnSoFar, part: OwedPart) -> Ending | None:
-        """Runs a command. The user is asked at the Gate as for any other command."""
+        """Runs a command. The user is asked at the Gate (the question before risky actions) as for any other
+        command."""
         if not (command := self._command(part, turn)):
             self._left.append(part)
             return None

@@ -1,4 +1,5 @@
-"""Asks a small model for an answer in plain text: in a Decision such a model says what it did, and not what it saw."""
+"""Asks a small model for an answer in plain text. In a reply with actions such a model says what it did, and not what
+it saw."""
 
 import re
 from collections.abc import Iterator

@@ -86,7 +86,8 @@ class AnswerEnds(Policy):
         self._phases = phases
 
     async def before(self, turn: TurnSoFar) -> Guidance | None:
-        """Offers only an answer to a greeting: otherwise the model would look for the file of the prompt's example."""
+        """Offers only an answer to a greeting. Otherwise a small model would look for the file that the prompt names as
+        an example."""
         if turn.loops or not greets(turn.request, turn.state.language):
             return None
         return Guidance("", _answering)

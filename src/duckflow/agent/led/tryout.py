@@ -37,7 +37,7 @@ class Trial:
 
     async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
         """Runs the command, mends the file and repeats both. Returns the last run, and the fault that remains. Nothing
-        is mended if the command would need a question again."""
+        is mended if the user would have to be asked before the command runs again."""
         dispatched, endless = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
             path, fault = _blamed(paths, dispatched, endless)
@@ -56,7 +56,8 @@ class Trial:
 
 
 def made_up(action: Action) -> Decision:
-    """Returns a Decision with this action, which the request itself asks for, in place of a Decision by the model."""
+    """Makes up a Decision (a reply with actions) that contains this action. The model need not write one, because the
+    request itself asks for the action."""
     return Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
 
 

@@ -246,7 +246,7 @@ class DiagnoseChanges(Policy):
         return turn.note("new_errors")
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
-        """Reports the errors that are left, next to the line that says that the work is done."""
+        """Shows the user the errors that are left, beside the line that reports the end of the work."""
         if not self._left or not ending.well:
             return
         count = sum(map(len, self._left.values()))

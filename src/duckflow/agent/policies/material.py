@@ -62,7 +62,7 @@ class BringMaterial(Policy):
 
     async def opening(self, turn: TurnSoFar) -> Ending | None:
         """Quotes the material of a message. If a picture is part of it and the model cannot see pictures, the turn is
-        over, because its answer would be made up. The pictures stay in the conversation, for another model."""
+        over, because the model would make up its answer. The pictures stay in the conversation, for another model."""
         for attachment in turn.attachments:
             if attachment.data:
                 await self._open(_decoded(attachment.data), shown(attachment.name)[:LONGEST_NAME])
@@ -99,8 +99,8 @@ class BringMaterial(Policy):
             await self._bring_file(mention, mention in typed_mentions)
 
     def _offer_fetching(self, message: str) -> None:
-        """Offers the tool for web pages once the user mentions the web. Results do not count: the tools are the first
-        part of every request, and changing them makes an endpoint read all of it anew."""
+        """Offers the tool for web pages once the user mentions the web. A result that mentions the web does not count,
+        because an endpoint reads the whole request anew whenever the offered tools change."""
         if contains("requests.web", message, self._session.state.language):
             self._toolbox.tell(FETCH)
 
@@ -296,8 +296,8 @@ def _found(text: str) -> Iterator[Mention]:
 
 
 def _paths(token: str) -> Iterator[str]:
-    """Yields the whole word, then shorter beginnings of it that may be the path, since not every language separates
-    words by spaces."""
+    """Yields the whole word after an `@`, then shorter beginnings of it. Any of them may be the path, since not every
+    language separates words by spaces."""
     yield token
     path_end = re.compile(PATH_END)
     for length in range(len(token) - 1, 0, -1):

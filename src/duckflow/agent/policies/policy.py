@@ -52,7 +52,7 @@ class Guidance(NamedTuple):
 
 @dataclass(slots=True)
 class Loop:
-    """One loop: its Decision and the results."""
+    """One loop: the model's reply (a Decision), and the results of its actions."""
 
     decision: Decision
     done: Dispatched
@@ -80,19 +80,20 @@ class TurnSoFar:
     request: str
     attachments: Sequence[Attachment]
     profile: Callable[[], Awaitable[ModelProfile]]
-    """Returns the properties of the model, and connects it if need be."""
+    """A function that returns the properties of the model, and connects the model if need be."""
     meanwhile: Callable[[], str] = lambda: ""
     """A function that returns what the user has said since it was last called."""
     wish: str = ""
     """The user's own words in the request. Text that a custom command has added to them orders nothing."""
     waited: bool = False
-    """True if the request was typed while another turn ran, so that it cannot be about what that turn showed at its
+    """True if the request was typed while another turn ran. Such a request cannot be about what that turn showed at its
     end."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
-    """The ending that the model's last Decision asks for, if it asks for any."""
+    """The ending that the model's last reply asks for, if it asks for any."""
     doubt: str = ""
-    """The reason to doubt the model's last `done`, although the model has already been asked about this reason."""
+    """The reason to doubt the model's last `done`, such as a file that is still missing. The model was already asked
+    about it."""
 
     @property
     def last(self) -> Loop:
@@ -103,10 +104,8 @@ class TurnSoFar:
         return note(self.state.language, key, **values)
 
     def checks(self) -> Checks:
-        """Returns the failures that speak against the turn's work. A failed check counts until it passes, unless it
-        broke nothing that worked before and the answer reports it. Another failed command that tries something out
-        counts until something else is changed or tried. A failed action counts until it works. If nothing was changed,
-        a failure that the answer reports does not count: the user wanted to know it."""
+        """Returns the failures that speak against the turn's work: checks, commands and actions that failed and were
+        not made good since. A failure that the turn has not caused, and that the answer reports, does not count."""
         changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
         is_wanted = _wants_checks(self.request, self.state.language) and not self._tells_of_failure()
         for loop in self.loops:
@@ -143,10 +142,8 @@ class TurnSoFar:
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
-        """Says whether a failing check does not count against the turn. A check that broke nothing new is excused if
-        the answer reports it, or if it failed in the same way before and the request is not about checks. If the turn
-        changed nothing, or only tests, it is enough that the answer reports the failure or that the check ran in an
-        earlier turn."""
+        """Says whether a failing check does not count against the turn: its failure is older than the turn's changes,
+        or the turn did not cause the failure and the answer reports it."""
         state = self.state
         if not state.changed_in_turn or self._wrote_only_tests():
             return run.turn != state.turn or self._tells_of(run.report)
@@ -266,7 +263,7 @@ class Policy:
 
     async def after(self, turn: TurnSoFar) -> str | Ending | None:
         """Is called when a loop is over, unless a question to the user has ended the turn. If a policy returns a note,
-        the turn goes on, whatever the Decision says; the policies after it are not asked any more."""
+        the turn goes on, even if the model's reply ends it, and the policies after this one are not asked."""
         return None
 
 

@@ -42,7 +42,7 @@ class ProveByTrial(Policy):
         """The kinds of tests that the model was told about in this turn."""
         self._tried: tuple[list[FileVersions], Proof] | None = None
         self._waiting = 0
-        """The turn since which there are new tests that have not been run yet."""
+        """The first turn that added tests which have not been run yet; 0 if there is none."""
 
     async def opening(self, turn: TurnSoFar) -> None:
         self._told, self._tried = set[str](), None

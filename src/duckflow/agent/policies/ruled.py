@@ -90,8 +90,8 @@ class ProjectRules:
         return KeepRules(owner, actor, self, lambda: self.undo.scope_of(actor))
 
     def listed(self, wanted: str) -> list[Phrase]:
-        """Carries out `/rules`, which lists every rule with how often it has held in this session, and `/rules remove
-        NAME`."""
+        """Carries out `/rules`, which lists every rule with how often it was kept and broken in this session, and
+        `/rules remove NAME`."""
         rules = self.kept()
         verb, _, name = wanted.strip().partition(" ")
         if verb:

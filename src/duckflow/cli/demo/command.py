@@ -46,7 +46,7 @@ class Guide(Chat):
         self._said = False
 
     async def lead(self) -> None:
-        """Goes from stop to stop. A stop ends when the work that was begun there is over."""
+        """Goes through the stops of the tour. A stop lasts until the work that was begun there is over."""
         while True:
             if self._stop is None or (self._idle() and self._over(self._stop)):
                 self._advance()
@@ -87,7 +87,7 @@ class Guide(Chat):
         return [*fragments, *([("", "\n")] if fragments else []), ("fg:ansicyan", hint)]
 
     def _over(self, stop: Stop) -> bool:
-        """Says whether the stop is over: its work has ended, or things that it needs are missing."""
+        """Says whether this stop of the tour is over: its work has ended, or things that it needs are missing."""
         return (self._said and stop.over(self._state)) or not stop.needed(self._state)
 
     def _idle(self) -> bool:

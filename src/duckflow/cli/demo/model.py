@@ -137,7 +137,7 @@ PIECE = 12
 
 
 class TourModel(WithoutTools):
-    """Plays the replies of the current stop. To any other message it replies that it is only a script."""
+    """Plays the replies for the current stop of the tour. To any other message it replies that it is only a script."""
 
     def __init__(self, words: Words, delay: float) -> None:
         self._words = words

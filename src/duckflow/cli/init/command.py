@@ -83,7 +83,7 @@ class _Asking:
             print_out(self._words("choice.unclear"))
 
     def _typed(self, question: Question) -> Answer:
-        """Reads text that the user types. An empty line leaves the questions. A secret is not shown."""
+        """Reads text that the user types. An empty line ends the questions. A secret is not shown while it is typed."""
         print_out(self._words("own.enter_leaves"))
         try:
             text = getpass("› ") if question.secret else input("› ")

@@ -27,7 +27,7 @@ Setting = tuple[tuple[str, ...], str]
 
 
 class OwnModelLeft(Exception):
-    """The user has left the questions; nothing has been saved."""
+    """The user has stopped answering the questions; nothing has been saved."""
 
 
 class OwnModel(NamedTuple):

@@ -28,7 +28,7 @@ BY_ITSELF = "auto"
 
 
 class InterviewLeft(Exception):
-    """The user has left the questions; nothing has been written."""
+    """The user has stopped answering the questions; nothing has been written."""
 
 
 @dataclass(frozen=True, slots=True)

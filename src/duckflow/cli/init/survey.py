@@ -147,7 +147,7 @@ LANGUAGES = {ending: language for language, endings in ENDINGS.items() for endin
 
 @dataclass(frozen=True, slots=True)
 class ProjectSurvey:
-    """The facts about a project that a look at its files shows."""
+    """Facts about a project that can be read from its files."""
 
     name: str
     about: str

@@ -128,8 +128,8 @@ def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
 
 
 def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
-    """Splits both texts into lines without line ends. Drops blank lines at the beginning and end of `old`, and from
-    `new` as many of the blank lines that it has there too."""
+    """Splits both texts into lines without line ends. Drops the blank lines at both ends of `old`. For each of them it
+    drops a blank line at the same end of `new`, if there is one."""
     old_lines, new_lines = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
     for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
         while old_lines and not old_lines[side].strip():

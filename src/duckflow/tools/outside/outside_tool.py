@@ -1,5 +1,5 @@
-"""Makes a tool of a server look like one of Duckflow's own, with the same Gate and journal. What the server says about
-its tool never lowers the computed risk."""
+"""Makes a tool of a server look like one of Duckflow's own, with the same Gate (the question before risky actions) and
+journal. What the server says about its tool never lowers the computed risk."""
 
 import asyncio
 import hashlib

@@ -257,8 +257,8 @@ class CallArgs(Args):
 
 
 class CallTool(Tool[CallArgs]):
-    """Calls the tool whose name it is given. The Gate, the journal and the Pacemaker see that tool in place of this
-    one."""
+    """Calls the tool of the given name. The Gate (the question before risky actions), the journal and the limits on a
+    turn see that tool in place of this one."""
 
     operation = "mcp.call"
     effect = "run"

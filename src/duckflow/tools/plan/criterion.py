@@ -1,4 +1,5 @@
-"""Reads from a success criterion the files, texts in files, and commands that it names. A result must prove each."""
+"""Finds the files, texts in files, and commands that the success criterion of a step names. Each of them needs a result
+that proves it."""
 
 import posixpath
 import re
@@ -203,8 +204,8 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
 
 
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:
-    """Returns the index of the piece in which a text should occur: the piece named last, or the next one if the words
-    say so."""
+    """Returns the index of the piece (a named file or command) in which a text should occur: the one named before the
+    text, or the one after it if the words say so, or if there is none before."""
     later_subject = next((index for index in subjects if index > number), None)
     earlier_subject = next((index for index in reversed(subjects) if index < number), None)
     said_next = later_subject == number + 1 and begins("criteria.in_the_next", pieces[number].after) is not None
@@ -220,8 +221,9 @@ def _wanted(kind: Literal["file", "command"], subject: Piece, texts: list[Piece]
 
 
 def _with_prose(thing: NamedThing, subject: Piece, texts: list[Piece]) -> NamedThing:
-    """Adds what the words after a thing say about its content. A word that is marked as one can be looked for; any
-    other statement cannot be checked. A known check gets no statements, because its report says enough."""
+    """Adds what the words after a file or command say about its content. A word that is marked as one (`the word ok`)
+    becomes a text to look for; another statement is noted as unchecked. A known check stays as it is, because its
+    report says enough."""
     if thing.kind == "command" and recognised(thing.name):
         return thing
     words = [word for piece in (subject, *texts) for word in _words_in(piece.after)]

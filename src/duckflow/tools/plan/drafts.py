@@ -74,7 +74,7 @@ class TaskDraft(Draft):
 
 
 class ExplanationDraft(Draft):
-    """What the model says to a question of the user about an open Gate."""
+    """The model's answer when the user asks something about an open Gate (the question before risky actions)."""
 
     answer: str = Field(min_length=1)
 
@@ -126,8 +126,8 @@ def revised_from(reply: Any, plan: Plan) -> Plan:
 
 
 def read_draft(reply: Any, kind: type[D]) -> D:
-    """Reads a reply, or a value from a call, as the wanted draft. A bare list stands for the draft's only list. A reply
-    that was cut off is refused, because a text in it may be incomplete."""
+    """Reads a reply, or a value from a call, as the wanted draft. A bare list counts as the steps of a plan, or as the
+    tasks of a step. A reply that was cut off is refused, because a text in it may be incomplete."""
     value: Any = reply
     if isinstance(reply, str):
         reply_json = read_json(reply)

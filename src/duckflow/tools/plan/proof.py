@@ -27,10 +27,9 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the results that prove the step and are newer than the last change that concerns it; empty if it is not
     proved.
 
-    Everything that the step's criterion names must be there and have ended as the criterion says; other commands prove
-    nothing by their exit code. If the criterion names nothing, these commands count: a task of the step, a run of one
-    of its files, and a run of the tests. Code that is written in the command itself proves nothing, unless it uses a
-    file of the step. A step without any criterion is also proved by the files that it was to make."""
+    Everything that the step's criterion names needs such a result. If the criterion names nothing, these commands
+    count: a task of the step, a run of one of its files, and a run of the tests. A step without any criterion is also
+    proved by the files that it was to make."""
     if wanted_things := named_in(step.success):
         if unchecked(step):
             return ""
@@ -66,8 +65,8 @@ def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
 
 
 def _changed_with(wanted: NamedThing, state: AgentState) -> str:
-    """Returns a remark that a run of the wanted command shows nothing, since the check itself was changed; empty if it
-    was not."""
+    """Returns a remark that a run of the wanted command proves nothing, since the work has changed the check itself;
+    empty if it has not."""
     for evidence in reversed(state.evidence) if wanted.kind == "command" else ():
         names = evidence.altered or (evidence.check.in_doubt if evidence.check else ())
         if names and (evidence.check or speaks(evidence, wanted)):
@@ -81,7 +80,7 @@ def unchecked(step: Step) -> str:
 
 
 def _meant(state: AgentState, step: Step) -> list[str]:
-    """Returns the files that the work has made or changed and whose whole paths occur in the step's own text."""
+    """Returns those of the made or changed files that the step's own text names by their whole paths."""
     return [path for path in dict.fromkeys((*made_by(step), *state.files_changed)) if path in step.text]
 
 
@@ -148,7 +147,8 @@ def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFo
 
 
 def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
-    """Says whether a result shows or refutes that a command ends as it should; None when it says neither."""
+    """Returns True if a result shows that a command ended as the criterion wants, and False if it shows the opposite.
+    Returns None if it shows neither."""
     wanted = wanted.as_run(evidence.command)
     if check := recognised(wanted.name):
         return _check_speaks(evidence, wanted, check.name.split())

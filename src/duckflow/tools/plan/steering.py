@@ -11,8 +11,7 @@ from duckflow.state.plan import Plan, Step, startable
 
 
 def words_of_user(state: AgentState, text: str) -> str:
-    """Returns the user's newest message of this turn, whole, and the model's version of that message where it
-    differs."""
+    """Returns the user's newest message of this turn, uncut. If the model has put it in other words, these follow."""
     newest_message = next((message for message in reversed(state.messages) if message.role == "user"), None)
     if newest_message is None or newest_message.turn != state.turn or same_words(newest_message.text, text):
         return newest_message.text if newest_message and newest_message.turn == state.turn else text

@@ -38,9 +38,9 @@ class SeenResult(NamedTuple):
 def results(
     state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int, files: "Sequence[FilePiece]"
 ) -> list[SeenResult]:
-    """Returns results about the step's files first, then about the plan's files, and of equal calls only the latest.
-    The output of a command is left empty if a file has changed since; lines of a search result are left out if the file
-    has changed there, if they are in the quoted `files`, or if they concern other steps."""
+    """Returns results of the conversation about the step's files first, then about the plan's files. Of equal calls
+    only the latest counts. A result loses what has changed since, what the quoted `files` show already, and lines that
+    concern other steps."""
     step_files, quoted_lines = StepFiles(plan, step, (piece.path for piece in files)), _lines_in(files)
 
     def is_wanted(path: str, number: int) -> bool:
@@ -116,8 +116,8 @@ def _still_there(text: str, folder: WorkFolder, is_wanted: Callable[[str, int], 
 
 
 def _same(quoted: str, line: str) -> bool:
-    """Says whether a quoted line is still in the file as quoted: the whole line, or its beginning where a search had
-    cut it."""
+    """Says whether the file still has a line as it was quoted: the whole line, or its beginning if the search had cut
+    it."""
     current_line = shown_line(line)
     return quoted == current_line or (len(quoted) >= CUT and current_line.startswith(quoted))
 
@@ -340,8 +340,8 @@ def failures(step: Step, language: str) -> list[str]:
 
 
 def wishes(state: AgentState, plan: Plan, room: int) -> str:
-    """Returns the user's wishes and corrections in order, beginning after the latest proposal of another plan that was
-    approved. Short messages are quoted whole; long messages share the room."""
+    """Returns the user's wishes and corrections in order. Those from before the latest proposal of another approved
+    plan are left out. Short messages are quoted whole; long messages share the room."""
     other_goals = _goals_of_others(plan, state)
     messages: list[str] = []
     for message in state.messages:

@@ -1,5 +1,5 @@
-"""The files that concern a step, and how much of each: its own files, those of the steps that it builds on, and files
-that were only read for the plan. What other steps own stays out of its request."""
+"""Finds the files that concern a step, and how much of each: its own files, those of the steps that it builds on, and
+files that were only read for the plan. The request for a step leaves out what belongs to other steps."""
 
 import posixpath
 import re

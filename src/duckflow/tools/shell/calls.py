@@ -1,4 +1,4 @@
-"""The words of a command line: which call decides how it ends, and whether that is certain."""
+"""Splits command lines into calls of programs, and finds the call that decides how a command line ends."""
 
 import posixpath
 import re
@@ -97,8 +97,8 @@ class PlainCall(NamedTuple):
 
 
 def plain_calls(command: str) -> list[PlainCall]:
-    """Returns the calls of a command up to the call that decides how the command ends: when that call succeeds, all
-    have. Returns an empty list if the deciding call is not certain."""
+    """Returns the calls of a command up to the one that decides how the command ends. If that call succeeds, all calls
+    before it have succeeded too. Returns an empty list if it is not certain which call decides."""
     calls, folder, exported_variables = list[PlainCall](), "", set[str]()
     for _, (first_word, *arguments) in _deciding_chain(command):
         if first_word == "cd":
@@ -132,14 +132,15 @@ def _unwrapped(words: list[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def deciding_call(command: str) -> list[str]:
-    """Returns the call that decides by itself how the command ends; an empty list when no call certainly does."""
+    """Returns the call that decides how the whole command ends, such as `pytest` in `cd app && pytest`. Returns an
+    empty list if no call certainly does."""
     chain = _deciding_chain(command)
     return called(chain[-1][1]) if chain else []
 
 
 def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
-    """Returns the parts of a command up to the call that decides by itself how the command ends; an empty list when no
-    call certainly does.
+    """Returns the parts of a command up to the call that decides how the whole command ends, such as `pytest` in `cd
+    app && pytest`. Returns an empty list if no call certainly does.
 
     Other programs may come before that call, as long as each must succeed and none changes what names mean. After it
     may come only programs that show its output, or look at something."""
@@ -191,7 +192,8 @@ def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
 
 
 def calls_piped_into(last: str, command: str) -> Iterator[list[str]]:
-    """Yields the calls of a command whose output reaches this last call of a pipe."""
+    """Yields the calls of a command that pipe their output into the call `last`: for `tail -5` in `pytest | tail -5` it
+    is the call of pytest."""
     last_words, piped = [words for _, words in parts_of(last)], list[list[str]]()
     for sign, words in parts_of(command):
         piped = [*piped, words] if sign == "|" else [words]
@@ -208,7 +210,7 @@ def _without_texts(command: str) -> str:
 
 
 def runs_alone(command: str) -> bool:
-    """Says whether only the deciding call of the command can have failed."""
+    """Says whether only the call that decides how the command ends can have failed, and no call before it."""
     *earlier_calls, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier_calls)
 

@@ -93,10 +93,11 @@ class RecognisedCheck(NamedTuple):
     alone: bool
     """True if nothing else in the command can have failed."""
     folder: str = ""
-    """The folder below the work folder in which the check runs. It counts like a word of the command, since files
-    outside of it are not checked."""
+    """The folder below the work folder in which the check runs. It belongs to the name of the check, because a run in
+    one folder checks no files outside of it."""
     hidden: bool = False
-    """True if another call may decide how the command ends, so that only failures of the run count."""
+    """True if another call may decide how the command ends (`pytest; true`). Then only a failure of the check counts,
+    because a success of the command shows nothing."""
 
     @property
     def name(self) -> str:
@@ -104,7 +105,7 @@ class RecognisedCheck(NamedTuple):
 
 
 def recognised(command: str) -> RecognisedCheck | None:
-    """Returns the check that a command runs; None if the command also runs something else that counts."""
+    """Returns the check if it decides how the command ends, as in `cd app && pytest`; otherwise None."""
     words = deciding_call(command)
     kind = _kind_of(words)
     return RecognisedCheck(tuple(words), kind, runs_alone(command), folder_of(command)) if kind else None

@@ -341,8 +341,8 @@ def _printed(output: str, check: CheckReport | None) -> str:
 
 
 def _access(names_secret: bool, may_read: bool) -> SecretAccess:
-    """Returns what a command may do with secret files. If it names one, the user has seen that, and it may change the
-    file. If it only asks for them, or the user allows them in general, it may read them."""
+    """Returns what a command may do with secret files. A command that names one may also change it, because the user
+    has seen that. A command that only asks for access, or that the user's rule allows, may read them."""
     return "write" if names_secret else "read" if may_read else "none"
 
 

@@ -59,8 +59,8 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
-    """Marks a passing run as proving nothing where files that decide how it ends were changed in the same turn, or
-    where tests that failed before are no longer run."""
+    """Marks a passing run as proving nothing if the same turn changed files that decide how the run ends, or if tests
+    that failed before are no longer run."""
     assert result.check
     test_counts = [run.report.tests for run in state.check_runs if run.report.check == result.check.check]
     changed_paths = {path for path, turns in state.changed_in.items() if not turns or state.turn in turns}

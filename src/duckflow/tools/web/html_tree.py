@@ -1,4 +1,5 @@
-"""A page as a small tree, read with the standard library's parser, within limits however the page is made."""
+"""A page as a small tree, read with the standard library's parser. Reading stops in limited time, whatever the page
+contains."""
 
 import re
 import time
