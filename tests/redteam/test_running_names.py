@@ -13,7 +13,7 @@ from tests.journeys.story import Story, act, decide, respond
 
 HIDDEN = [
     ".hg/hgrc", ".jj/repo/config.toml", ".bzr/branch/branch.conf", ".lefthook/pre-commit/x", ".lintstagedrc.json",
-    ".commitlintrc.js", ".huskyrc", ".overcommit.yml", ".git-hooks/pre_commit/x.rb", ".helix/languages.toml",
+    ".envrc", ".commitlintrc.js", ".huskyrc", ".overcommit.yml", ".git-hooks/pre_commit/x.rb", ".helix/languages.toml",
     ".vim/coc-settings.json", ".lazy.lua", ".settings/x.prefs", ".pylintrc", ".flake8", ".rspec", ".mocharc.js",
     ".eslintrc.json", ".prettierrc", ".babelrc", ".php-cs-fixer.php", ".formatter.exs", ".ocamlinit", ".Renviron",
     ".gemini/settings.json", ".opencode/plugin/x.js", ".roo/mcp.json", ".kiro/hooks/x", ".windsurfrules", ".clinerules",

@@ -19,7 +19,7 @@ from duckflow.state.question import FileImpact, Risk
 
 HARMLESS_HIDDEN = (
     (".git", ".*ignore", ".gitkeep", ".keep", ".git-blame-ignore-revs", ".mailmap", ".nojekyll", ".well-known")
-    + (".editorconfig", ".clang-format", ".*-version", ".nvmrc", ".env*", ".changeset", ".ds_store")
+    + (".editorconfig", ".clang-format", ".*-version", ".nvmrc", ".env", ".env.*", ".changeset", ".ds_store")
     # what tools make anew
     + (".*cache*", ".venv*", ".tox", ".nox", ".eggs", ".coverage*", ".nyc_output", ".hypothesis", ".ipynb_checkpoints")
     + (".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".vite", ".angular", ".docusaurus", ".expo", ".dart_tool")
