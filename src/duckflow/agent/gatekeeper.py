@@ -330,9 +330,8 @@ class Gatekeeper:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
 
     def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
-        """Returns the rules to set up after a yes that holds for more than one action. If the user named a subject,
-        only offered rules that fit it are set up. If that subject is the plan, the rules cover the plan's files, and
-        end with the plan."""
+        """Returns the rules to set up after a yes that holds for more than one action: the offered ones that fit the
+        subject that the user named. If the subject is the plan, they cover the plan's files, and end with the plan."""
         state = self._session.state
         plan, part = state.plan, about_plan(about, state.language)
         if not part or plan is None or not plan.under_way:

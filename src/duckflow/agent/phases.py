@@ -121,10 +121,13 @@ class Phases:
         if self._session.state.phase is Phase.EXECUTION:
             self._move(Phase.PLANNING, why or self._why("moved_refused"), status=Status.REQUIRES_USER_INPUT)
 
-    def finish(self, failed: str = "", reviewed: bool = False, unmade: bool = False) -> bool:
+    def finish(
+        self, failed: str = "", reviewed: bool = False, unmade: bool = False, checks_wanted: bool = False
+    ) -> bool:
         """Ends the work when the model says `done`. Returns False if the model must first review what happened, in one
         more loop. `failed` names what speaks against `done`; work that ends all the same is shown as unverified.
-        `unmade` means that a change failed, so that the phase went back to planning."""
+        `unmade` means that a change failed, so that the phase went back to planning. `checks_wanted` means that the
+        user asked for checks: then no work whose last command failed succeeds."""
         phase = self._session.state.phase
         has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):
@@ -139,7 +142,7 @@ class Phases:
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         is_rejected = state.review is not None and state.review.verdict == "rejected"
         is_red = any(run.failing for run in state.check_runs)
-        ran_badly = _is_last_run(state, failed)
+        ran_badly = checks_wanted and _is_last_run(state, failed)
         if state.phase is Phase.REVIEW:
             is_praised = state.review is None or (ran_badly and state.review.verdict == "approved")
             if is_praised or state_of(state.check_runs) == "failing" or (is_red and failed):

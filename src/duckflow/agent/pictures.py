@@ -92,7 +92,7 @@ class ConversationPictures:
 
 
 def _made_smaller(data: bytes) -> bytes:
-    """Returns the picture in the size that models look at; None if Pillow is not installed, or cannot read it."""
+    """Returns the picture scaled down to a size that models accept; empty if Pillow is missing or cannot read it."""
     if find_spec("PIL") is None:
         return b""
     from PIL import Image, ImageOps

@@ -227,8 +227,7 @@ def _wish(text: str, whole: WholeAnswer) -> Answer:
 
 
 def _files_meant(text: str, whole: WholeAnswer, question: Question, language: str) -> tuple[str, ...] | None:
-    """Returns the files that an answer allows by name. At the question about an undo no yes is needed: naming files
-    chooses them."""
+    """Returns the files that an answer allows by name. For an undo no yes is needed: naming files chooses them."""
     gate = question.gate
     if gate is None or not (whole.agreed or gate.operations == ("undo",)):
         return None
@@ -296,8 +295,8 @@ def _needs_word(question: Question) -> bool:
 
 
 def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
-    """Returns a short question that asks the user what they meant. At a Gate (the question before risky actions) it may
-    offer two numbered answers; the user's words are kept for the second one."""
+    """Returns a short question that asks the user what they meant. At a Gate it may offer two numbered answers; the
+    user's words are kept for the second one."""
     question = asked.question
     if question.kind != "gate":
         return say(UNCLEAR[question.kind])
@@ -326,8 +325,8 @@ def wants_words(answer: Answer, question: Question) -> bool:
 
 
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
-    """Returns the answer for the key of a choice; None if the choice needs words that are missing, or is not offered. A
-    Duck Call (the question when work goes badly) also takes keys that it does not offer."""
+    """Returns the answer for the key of a choice; None if its words are missing, or it is not offered. A Duck Call (the
+    question when work goes badly) also takes keys that it does not offer."""
     is_offered = question.kind == "duck_call" or choice in (option.key for option in question.choices)
     is_offered = is_offered or (choice == NOBODY and question.takes_nobody)
     answer = Answer(choice=choice, text=text)
@@ -346,8 +345,8 @@ def _names(choice: Choice, text: str, language: str) -> set[str]:
 
 
 class QuestionsBack:
-    """Lets the model answer a question that the user asks about an open Gate (the question before risky actions). The
-    Gate stays open. The model is asked for a text only, so its reply cannot act."""
+    """Lets the model answer a question that the user asks about an open Gate. The Gate stays open. The model is asked
+    for a text only, so its reply cannot act."""
 
     def __init__(self, session: Session, questions: Questions, think: Think) -> None:
         self._session = session

@@ -70,6 +70,8 @@ class Checks(NamedTuple):
     """True if the failure was a command that ran after a change, and not merely an action that could not be done."""
     unmade: bool = False
     """True if a change was tried, failed, and has not been made since."""
+    wanted: bool = False
+    """True if the user asked for checks, and the answer does not tell that one failed."""
 
 
 @dataclass(slots=True)
@@ -138,7 +140,7 @@ class TurnSoFar:
         if blamed_runs:
             failure = ", ".join(run.report.line() for run in blamed_runs)
         if failure:
-            return Checks(failure, by_command=True)
+            return Checks(failure, by_command=True, wanted=is_wanted)
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:

@@ -139,7 +139,8 @@ class ReviewByRecord(Policy):
 
     def _closed(self, turn: TurnSoFar, checks: Checks) -> str | None:
         """Returns None when the work is over; otherwise a note that tells the model what to look at first."""
-        if self._phases.finish(checks.failed or turn.doubt, self._reviewed or bool(turn.doubt), checks.unmade):
+        is_reviewed = self._reviewed or bool(turn.doubt)
+        if self._phases.finish(checks.failed or turn.doubt, is_reviewed, checks.unmade, checks.wanted):
             return None
         self._reviewed = True
         return _for_review(turn, checks)
