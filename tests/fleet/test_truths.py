@@ -46,7 +46,7 @@ def test_the_log_says_whose_checks_were_not_run(shell: FleetShell) -> None:
     shell.add("tax", write("tax.py", "TAX = 2\n"), checks=["test -f tax.py"])
     shell.fleet("run", "tasks.toml", "--json")
     told = shell.fleet("logs", "tax")
-    assert "in the model's own turn, checks: none were run" in told and "check test -f tax.py: exit code 0" in told
+    assert "during the model's own turn, checks: none were run" in told and "check test -f tax.py: exit code 0" in told
 
 
 def test_branches_in_clones_of_addresses_are_cleaned_up(shell: FleetShell, tmp_path: Path) -> None:
