@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.safety.git_programs import git_runs
 from duckflow.safety.repository import find_repository, same_staged
+from duckflow.safety.started_files import git_runs
 from tests.journeys.story import Story, act, decide, respond
 
 SECONDS = 4.0

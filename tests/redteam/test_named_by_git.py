@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import Noticed
-from duckflow.safety.git_programs import git_runs
+from duckflow.safety.started_files import git_runs
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.brought import TRUST
 

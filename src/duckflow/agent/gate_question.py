@@ -152,7 +152,7 @@ def _git_changes_more(command: str, folder: Path) -> bool:
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
     from duckflow.safety.commands.verdict import TooMuch
-    from duckflow.safety.git_programs import programs_of
+    from duckflow.safety.started_files import programs_of
 
     try:
         calls = parse(command).calls

@@ -152,7 +152,7 @@ class Gatekeeper:
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
         by_person = False
-        mode, plan_id = await self._mode_here(), self._plans.plan_of(actor)
+        mode, plan_id = await self._mode_here(), self._plans.plan_of(actor) if self._session.state.plans else ""
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
         for call in deeds:

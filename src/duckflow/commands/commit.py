@@ -12,9 +12,9 @@ from duckflow.i18n.answer_words import answers_only
 from duckflow.i18n.answers import read_whole
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
-from duckflow.safety.git_programs import programs_of, stamp_of
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
+from duckflow.safety.started_files import programs_of, stamp_of
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope

@@ -9,9 +9,8 @@ from pathlib import Path, PurePosixPath
 from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
-from duckflow.safety.git_programs import git_runs
-from duckflow.safety.led_here import led_to, on_path, shadows
 from duckflow.safety.secrets import secret_name, secret_text
+from duckflow.safety.started_files import git_runs, led_to, on_path, shadows
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode

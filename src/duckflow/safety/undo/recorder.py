@@ -8,9 +8,9 @@ from pathlib import Path
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Presence
-from duckflow.safety.git_programs import programs_of
 from duckflow.safety.repository import Marks, find_repository, marks_in, same_staged, what_moved
 from duckflow.safety.secret_index import around, secret_index
+from duckflow.safety.started_files import programs_of
 from duckflow.safety.undo.ledger import (
     Change,
     Contents,

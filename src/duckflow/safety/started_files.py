@@ -1,11 +1,15 @@
-"""Finds the files of a work folder that git starts as programs or reads as settings, because its settings name them."""
+"""Finds the files of a work folder that something else starts: git, whose settings name them as programs or as more
+settings, a hook of git, a link in the user's home (as when `~/.bashrc` is a link into a repository), or PATH."""
 
+import contextlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from duckflow.programs.find import path_outside
 from duckflow.safety.files import read_plain
 from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, is_harmless, read_settings
 
@@ -14,6 +18,12 @@ BETWEEN_WORDS = re.compile(r"[\s'\"=;&|()!<>`$]+")
 HOOKS = "core.hookspath"
 INCLUDES = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
 EVERYWHERE = ("/etc/gitconfig",)
+IN_HOME = (".", ".config", ".local/bin", "bin", ".config/systemd/user", ".config/autostart", "Library/LaunchAgents")
+PARENTS = (".config",)
+"""Folders in the user's home whose subfolders are searched for links, too."""
+MOST_ENTRIES = 2000
+LARGEST_HOOK = 64 * 1024
+HOOK_WORD = re.compile(r"[^\s'\"=;&|()<>`$]+/[^\s'\"=;&|()<>`$]+")
 
 
 def git_runs(path: str, folder: Path) -> bool:
@@ -87,3 +97,56 @@ def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
             yield from (full_path, f"{full_path}/")
         elif not is_harmless(name, value) and (not name.startswith("alias.") or value.startswith("!")):
             yield from (os.path.normpath(top / word) for word in BETWEEN_WORDS.split(value) if word)
+
+
+def led_to(path: str, folder: Path) -> bool:
+    """Says whether a link in the user's home or a hook of git leads to this path, or to a folder that it lies in."""
+    real_folder = os.path.realpath(folder)
+    full_path = Path(os.path.normpath(Path(real_folder, path)))
+    return not _linked_paths(real_folder, str(Path.home())).isdisjoint(map(str, (full_path, *full_path.parents)))
+
+
+def on_path(path: str, folder: Path) -> bool:
+    """Says whether the path lies directly in a folder on PATH."""
+    places = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
+    return os.path.realpath((folder / path).parent) in places
+
+
+def shadows(path: str, folder: Path) -> bool:
+    """Says whether the path lies on PATH under the name of a program that is found outside the folder."""
+    if not on_path(path, folder):
+        return False
+    return shutil.which(Path(path).name, path=path_outside(folder, os.environ.get("PATH", os.defpath))) is not None
+
+
+@lru_cache(8)
+def _linked_paths(folder: str, home: str) -> frozenset[str]:
+    """Returns the paths that links and hooks lead to, as they were at the first look. Commands change neither."""
+    repository = find_repository(Path(folder))
+    hooks = [repository.common / "hooks"] if repository else []
+    places = [Path(home, name) for name in IN_HOME]
+    places += [Path(entry.path) for parent in PARENTS for entry in _entries(Path(home, parent)) if entry.is_dir()]
+    entries = [entry for place in (*places, *hooks) for entry in _entries(place) if entry.is_symlink()]
+    # Other links in the home folder itself are shortcuts to people's files.
+    links = [entry.path for entry in entries if str(Path(entry.path).parent) != home or entry.name.startswith(".")]
+    paths = {os.path.realpath(link) for link in links}
+    if repository:
+        hook_files = [entry.path for place in hooks for entry in _entries(place) if not entry.name.endswith(".sample")]
+        paths |= {path for hook in hook_files for path in _named_by_hook(hook, repository.top)}
+    return frozenset(path for path in paths if path.startswith(f"{folder}/"))
+
+
+def _named_by_hook(hook: str, top: Path) -> Iterator[str]:
+    with contextlib.suppress(OSError, ValueError):
+        for word in HOOK_WORD.findall(read_plain(Path(hook), LARGEST_HOOK).decode("utf-8", "replace")):
+            path = (top / word).resolve()
+            if path.is_file():
+                yield str(path)
+
+
+def _entries(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(place) as entries:
+            return [entry for _, entry in zip(range(MOST_ENTRIES), entries, strict=False)]
+    except OSError:
+        return []
