@@ -30,8 +30,8 @@ def led_to(path: str, folder: Path) -> bool:
 
 def on_path(path: str, folder: Path) -> bool:
     """Says whether the path lies directly in a folder on PATH."""
-    places = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
-    return os.path.realpath((folder / path).parent) in places
+    path_folders = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
+    return os.path.realpath((folder / path).parent) in path_folders
 
 
 def shadows(path: str, folder: Path) -> bool:
@@ -46,12 +46,12 @@ def _led_to(folder: str, home: str) -> frozenset[str]:
     """Returns the paths that links and hooks lead to, as they were at the first look. Commands change neither."""
     repository = find_repository(Path(folder))
     hooks = [repository.common / "hooks"] if repository else []
-    places = [Path(home, name) for name in IN_HOME]
-    places += [Path(entry.path) for parent in PARENTS for entry in _entries(Path(home, parent)) if entry.is_dir()]
-    entries = [entry for place in (*places, *hooks) for entry in _entries(place) if entry.is_symlink()]
+    top_folders = [Path(home, name) for name in IN_HOME]
+    top_folders += [Path(entry.path) for parent in PARENTS for entry in _entries(Path(home, parent)) if entry.is_dir()]
+    link_entries = [entry for place in (*top_folders, *hooks) for entry in _entries(place) if entry.is_symlink()]
     # Other links in the home folder itself are shortcuts to people's files.
-    links = [entry.path for entry in entries if str(Path(entry.path).parent) != home or entry.name.startswith(".")]
-    paths = {os.path.realpath(link) for link in links}
+    links = [entry.path for entry in link_entries if str(Path(entry.path).parent) != home or entry.name.startswith(".")]
+    paths = {os.path.realpath(link_path) for link_path in links}
     if repository:
         hook_files = [entry.path for place in hooks for entry in _entries(place) if not entry.name.endswith(".sample")]
         paths |= {path for hook in hook_files for path in _named_in(hook, repository.top)}
