@@ -75,20 +75,20 @@ class HttpAnswer:
         unpacker = zlib.decompressobj(32 + zlib.MAX_WBITS) if encoding in PACKED else None
         try:
             while isinstance(event := await self._connection.next_event(), h11.Data):
-                data = bytes(event.data)
-                while unpacker and data:
-                    yield unpacker.decompress(data, READ_BYTES)
-                    data = unpacker.unconsumed_tail
-                if data:
-                    yield data
+                packed_bytes = bytes(event.data)
+                while unpacker and packed_bytes:
+                    yield unpacker.decompress(packed_bytes, READ_BYTES)
+                    packed_bytes = unpacker.unconsumed_tail
+                if packed_bytes:
+                    yield packed_bytes
         except zlib.error as error:
             raise HttpError(str(error)) from error
 
     async def body(self) -> bytes:
         """Returns the whole body, and closes the answer."""
         try:
-            async with aclosing(self.pieces()) as pieces:
-                return b"".join([piece async for piece in pieces])
+            async with aclosing(self.pieces()) as body_pieces:
+                return b"".join([piece async for piece in body_pieces])
         finally:
             self.close()
 
@@ -114,8 +114,8 @@ class _Connection:
 
     async def send(self, request: h11.Request, content: bytes) -> HttpAnswer:
         try:
-            data = [self._protocol.send(request), self._protocol.send(h11.Data(content)) if content else b""]
-            self._writer.write(b"".join(filter(None, (*data, self._protocol.send(h11.EndOfMessage())))))
+            request_parts = [self._protocol.send(request), self._protocol.send(h11.Data(content)) if content else b""]
+            self._writer.write(b"".join(filter(None, (*request_parts, self._protocol.send(h11.EndOfMessage())))))
         except h11.LocalProtocolError as error:
             raise BadRequest(str(error)) from error
         # A server may refuse a request before it has read all of it. In that case its answer is already there.
@@ -210,11 +210,11 @@ class HttpClient:
             fields = {"host": _host_and_port(url), **self._headers, **headers}
             if content or method != "GET":
                 fields["content-length"] = str(len(content))
-            target = quote(url._replace(scheme="", netloc="", fragment="").geturl() or "/", KEPT_SIGNS)
+            request_target = quote(url._replace(scheme="", netloc="", fragment="").geturl() or "/", KEPT_SIGNS)
             if proxy and url.scheme == "http" and not self._at:
-                target = f"http://{fields['host']}{target}"
+                request_target = f"http://{fields['host']}{request_target}"
                 fields |= _proxy_key(proxy)
-            return url, proxy, h11.Request(method=method, target=target, headers=list(fields.items()))
+            return url, proxy, h11.Request(method=method, target=request_target, headers=list(fields.items()))
         except (ValueError, h11.LocalProtocolError) as error:
             raise BadRequest(str(error)) from error
 
@@ -290,8 +290,8 @@ def proxy_for(url: SplitResult) -> SplitResult | None:
 
 async def _tunnel(connection: _Connection, url: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:
     host, port = at or (_ascii(url), url.port or PORTS[url.scheme])
-    target = f"{_bracketed(host)}:{port}"
-    request = h11.Request(method="CONNECT", target=target, headers=[("host", target), *_proxy_key(proxy).items()])
+    address = f"{_bracketed(host)}:{port}"
+    request = h11.Request(method="CONNECT", target=address, headers=[("host", address), *_proxy_key(proxy).items()])
     answer = await connection.send(request, b"")
     if not answer.is_success:
         connection.close()

@@ -26,16 +26,16 @@ def read_text(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Writes the whole file or nothing. A link stays a link, and the file keeps its permissions."""
-    target = path.resolve()
+    real_path = path.resolve()
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        mode = target.stat().st_mode & 0o777 if target.exists() else PRIVATE
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        real_path.parent.mkdir(parents=True, exist_ok=True)
+        mode = real_path.stat().st_mode & 0o777 if real_path.exists() else PRIVATE
+        handle, name = tempfile.mkstemp(dir=real_path.parent, prefix=f".{real_path.name}.")
         try:
             with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
                 file.write(text)
             Path(name).chmod(mode)
-            Path(name).replace(target)
+            Path(name).replace(real_path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
@@ -48,8 +48,8 @@ Lines = list[str]
 
 def set_value(text: str, key: Key, value: Any) -> str:
     """Returns the text with the value set. Raises UsageError when the file's layout allows no safe change."""
-    expected = tomllib.loads(text)
-    table: Any = expected
+    expected_table = tomllib.loads(text)
+    table: Any = expected_table
     for name in key[:-1]:
         table = cast("dict[str, Any]", table).setdefault(name, {})
         if not isinstance(table, dict):
@@ -57,7 +57,7 @@ def set_value(text: str, key: Key, value: Any) -> str:
     table[key[-1]] = tomllib.loads(f"value = {write_value(value)}")["value"]
     for edit in (_replace, _add_to_table, _add_table, _add_dotted):
         changed_text = _try(edit, text, key, write_value(value))
-        if changed_text is not None and _reads_as(changed_text, expected):
+        if changed_text is not None and _reads_as(changed_text, expected_table):
             return changed_text
     raise _uneditable(key, value)
 
@@ -107,7 +107,7 @@ def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     if table and not any(statement.header for statement in statements):
         return False
     line_index = statements[-1].after if statements else 0
-    end = next(
+    end_index = next(
         (statement.first for statement in find_statements(lines) if statement.header and statement.first >= line_index),
         len(lines),
     )
@@ -115,7 +115,7 @@ def _add_to_table(lines: Lines, key: Key, value: str, newline: str) -> bool:
     comment_pattern = re.compile(rf"\s*#\s*{re.escape(key[-1])}\s*=")
     first_line = statements[0].first if statements else 0
     line_index = next(
-        (number + 1 for number in range(first_line, end) if comment_pattern.match(lines[number])), line_index
+        (number + 1 for number in range(first_line, end_index) if comment_pattern.match(lines[number])), line_index
     )
     lines.insert(line_index, f"{write_key(key[-1:])} = {value}{newline}")
     return True

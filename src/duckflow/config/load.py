@@ -57,11 +57,11 @@ def _checked(merged: Layer, origins: Mapping[str, str]) -> Settings:
     try:
         for name, value in merged.items():
             field = Settings.model_fields.get(name)
-            kind = field.annotation if field else None
-            if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+            field_type = field.annotation if field else None
+            if not (isinstance(field_type, type) and issubclass(field_type, BaseModel)):
                 name = ""
                 return Settings.model_validate(merged)
-            sections[name] = kind.model_validate(value)
+            sections[name] = field_type.model_validate(value)
         return Settings.model_construct(**sections)
     except ValidationError as problem:
         from duckflow.config.value import explain_bad_value
@@ -74,10 +74,10 @@ def nest(flat: Mapping[str, Any]) -> Layer:
     layer: Layer = {}
     for name, value in flat.items():
         *parents, last_name = name.split(".")
-        inner = layer
+        inner_layer = layer
         for parent in parents:
-            inner = inner.setdefault(parent, {})
-        inner[last_name] = value
+            inner_layer = inner_layer.setdefault(parent, {})
+        inner_layer[last_name] = value
     return layer
 
 
@@ -118,9 +118,9 @@ def read_toml(path: Path) -> Layer:
 
 def read_project_file(path: Path) -> Layer:
     """Returns the few values that a project's file may set. A table without values sets nothing."""
-    values = dict(_walk_leaves(read_toml(path)))
-    require_project_may(values, path)
-    return nest(values)
+    value_by_name = dict(_walk_leaves(read_toml(path)))
+    require_project_may(value_by_name, path)
+    return nest(value_by_name)
 
 
 def require_project_may(names: Iterable[str], path: Path) -> None:

@@ -46,9 +46,9 @@ def write_value(value: Any) -> str:
             return _text(value)
         case Mapping():
             # TOML cannot express None.
-            table = {name: part for name, part in cast("Mapping[str, Any]", value).items() if part is not None}
-            pairs = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in table.items())
-            return f"{{ {pairs} }}" if pairs else "{}"
+            known_values = {name: part for name, part in cast("Mapping[str, Any]", value).items() if part is not None}
+            pairs_text = ", ".join(f"{write_key((name,))} = {write_value(part)}" for name, part in known_values.items())
+            return f"{{ {pairs_text} }}" if pairs_text else "{}"
         case list() | tuple():
             return f"[{', '.join(write_value(part) for part in cast('Sequence[Any]', value))}]"
         case _:
@@ -75,9 +75,9 @@ def find_statements(lines: Sequence[str]) -> Iterator[Statement]:
 
 def find_comment(line: str) -> str:
     """Returns the comment after an assignment on one line, with the blanks before the comment."""
-    for sign in re.finditer(r"\s*#", line):
-        if _read(line[: sign.start()] + "\n"):
-            return line[sign.start() :].rstrip("\r\n")
+    for hash_match in re.finditer(r"\s*#", line):
+        if _read(line[: hash_match.start()] + "\n"):
+            return line[hash_match.start() :].rstrip("\r\n")
     return ""
 
 
@@ -92,9 +92,9 @@ def _path(table: Mapping[str, Any]) -> Key:
     """Follows the first entry of each table down to a value that is no table, or to an empty table. Returns the names
     of the entries on this way."""
     names: list[str] = []
-    inner: Any = table
-    while isinstance(inner, Mapping) and inner:
-        name, inner = next(iter(cast("Mapping[str, Any]", inner).items()))
+    inner_table: Any = table
+    while isinstance(inner_table, Mapping) and inner_table:
+        name, inner_table = next(iter(cast("Mapping[str, Any]", inner_table).items()))
         names.append(name)
     return tuple(names)
 

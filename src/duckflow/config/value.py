@@ -38,9 +38,9 @@ def find_nearest(name: str, names: Sequence[str]) -> str:
 
 def _walk_names(model: type[BaseModel], prefix: str) -> Iterator[str]:
     for name, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            yield from _walk_names(kind, f"{prefix}{name}.")
+        field_type = field.annotation
+        if isinstance(field_type, type) and issubclass(field_type, BaseModel):
+            yield from _walk_names(field_type, f"{prefix}{name}.")
         else:
             yield prefix + name
 
@@ -71,18 +71,18 @@ def explain_bad_value(problem: ValidationError, origins: Mapping[str, str], sect
     origin = origins.get(name) or next(
         (known_origin for known_name, known_origin in origins.items() if known_name.startswith(name)), "?"
     )
-    kind, context = str(first_error["type"]), first_error.get("ctx", {})
-    if kind == "extra_forbidden":
+    error_type, error_context = str(first_error["type"]), first_error.get("ctx", {})
+    if error_type == "extra_forbidden":
         return explain_unknown_setting(name, origin)
-    values = {"name": name, "origin": origin}
-    if kind in ("literal_error", "enum"):
-        choices = str(context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
-        return UsageError("config.choice", known=choices, **values)
-    if bound := BOUNDS.get(kind):
-        return UsageError(f"config.bound.{bound}", bound=context[bound], **values)
-    if reason := REASONS.get(kind):
-        return UsageError(f"config.kind.{reason}", **values)
-    return UsageError("config.bad_value", reason=str(first_error["msg"]), **values)
+    message_values = {"name": name, "origin": origin}
+    if error_type in ("literal_error", "enum"):
+        choices = str(error_context["expected"]).replace("'", "").replace(" or ", ", ").strip(", ")
+        return UsageError("config.choice", known=choices, **message_values)
+    if bound_name := BOUNDS.get(error_type):
+        return UsageError(f"config.bound.{bound_name}", bound=error_context[bound_name], **message_values)
+    if reason := REASONS.get(error_type):
+        return UsageError(f"config.kind.{reason}", **message_values)
+    return UsageError("config.bad_value", reason=str(first_error["msg"]), **message_values)
 
 
 def explain_unknown_setting(name: str, origin: str) -> UsageError:
@@ -109,13 +109,13 @@ def parse_value(key: Key, text: str, origin: str) -> Any:
         for part in reversed(key):
             layer = {part: layer}
         try:
-            value: Any = Settings.model_validate(layer).model_dump(mode="json")
+            setting_value: Any = Settings.model_validate(layer).model_dump(mode="json")
         except ValidationError as wrong:
             problem = explain_bad_value(wrong, {name: origin})
             continue
         for part in key:
-            value = value[part]
-        return value
+            setting_value = setting_value[part]
+        return setting_value
     assert problem
     raise problem
 
@@ -143,7 +143,7 @@ def _walk(table: Mapping[str, Any], prefix: Key) -> Iterator[tuple[str, Any]]:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    normalized = unicodedata.normalize("NFKC", text).strip()
+    normalized_text = unicodedata.normalize("NFKC", text).strip()
     with contextlib.suppress(tomllib.TOMLDecodeError):
-        yield tomllib.loads(f"value = {normalized}")["value"]
+        yield tomllib.loads(f"value = {normalized_text}")["value"]
     yield text

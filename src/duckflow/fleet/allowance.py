@@ -74,10 +74,10 @@ class CallLedger:
                     return answer
             if answer := _within_limits(connection, wanted, now):
                 return answer
-            row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": self._worker}
+            call_row = {"fleet": order.fleet, "task": order.task.name, "attempt": order.number, "worker": self._worker}
             call_values = {"model": wanted.model, "tokens": wanted.tokens, "dollars": dollars, "at": now}
-            insert = sa.insert(CALLS).values(**row, **call_values).returning(CALLS.c.call)
-            return Granted(connection.execute(insert).scalar_one())
+            insert_query = sa.insert(CALLS).values(**call_row, **call_values).returning(CALLS.c.call)
+            return Granted(connection.execute(insert_query).scalar_one())
 
         return self._database.do(change)
 
@@ -85,10 +85,10 @@ class CallLedger:
         """Ends a call and records its usage. Without `used` the usage is unknown, and the expected usage counts."""
 
         def change(connection: sa.Connection) -> None:
-            for row in connection.execute(sa.select(CALLS).where(OPEN, CALLS.c.call == call)).all():
+            for call_row in connection.execute(sa.select(CALLS).where(OPEN, CALLS.c.call == call)).all():
                 now = self._database.now(connection)
-                end_call(connection, row, now, used)
-                phrases = _overshoot(connection, order, row.model, now) if used else []
+                end_call(connection, call_row, now, used)
+                phrases = _overshoot(connection, order, call_row.model, now) if used else []
                 notes = [Note(order.fleet, order.task.name, order.number, phrase) for phrase in phrases]
                 write_notes(self._database, connection, notes)
 
@@ -97,18 +97,18 @@ class CallLedger:
 
 def end_calls(connection: sa.Connection, which: sa.ColumnElement[bool], now: float) -> None:
     """Ends calls whose process or worker is gone; their expected usage counts."""
-    for row in connection.execute(sa.select(CALLS).where(OPEN, which)).all():
-        end_call(connection, row, now, None)
+    for call_row in connection.execute(sa.select(CALLS).where(OPEN, which)).all():
+        end_call(connection, call_row, now, None)
 
 
 def end_call(connection: sa.Connection, row: sa.Row[Any], now: float, used: CallUsed | None) -> None:
     used = used or CallUsed(tokens=row.tokens, dollars=row.dollars)
-    values = {"ended": now, "tokens": used.tokens, "dollars": used.dollars}
+    ended_values = {"ended": now, "tokens": used.tokens, "dollars": used.dollars}
     # Two processes may end the same call; its usage counts once.
-    if connection.execute(sa.update(CALLS).where(OPEN, CALLS.c.call == row.call).values(values)).rowcount:
+    if connection.execute(sa.update(CALLS).where(OPEN, CALLS.c.call == row.call).values(ended_values)).rowcount:
         spent_values = {"cost_usd": ATTEMPTS.c.cost_usd + used.dollars, "tokens": ATTEMPTS.c.tokens + used.tokens}
-        of_attempt = attempt_row(row.fleet, row.task, row.attempt)
-        connection.execute(sa.update(ATTEMPTS).where(of_attempt).values(spent_values))
+        is_this_attempt = attempt_row(row.fleet, row.task, row.attempt)
+        connection.execute(sa.update(ATTEMPTS).where(is_this_attempt).values(spent_values))
 
 
 def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
@@ -121,12 +121,12 @@ def _budgets(connection: sa.Connection, order: AttemptOrder) -> list[Budget]:
             spent_query = sa.select(*_sums(ATTEMPTS.c.cost_usd, ATTEMPTS.c.tokens)).where(
                 ATTEMPTS.c.fleet == order.fleet
             )
-            under_way = sa.select(*_sums(CALLS.c.dollars, CALLS.c.tokens)).where(OPEN, CALLS.c.fleet == order.fleet)
+            open_usage = sa.select(*_sums(CALLS.c.dollars, CALLS.c.tokens)).where(OPEN, CALLS.c.fleet == order.fleet)
             if kind == "task":
                 spent_query = spent_query.where(ATTEMPTS.c.task == task.name)
-                under_way = under_way.where(CALLS.c.task == task.name)
-            spent_figures, under_way = (_figures(connection.execute(sums).one()) for sums in (spent_query, under_way))
-            budgets.append(Budget(kind, *limit, *spent_figures, *under_way))
+                open_usage = open_usage.where(CALLS.c.task == task.name)
+            spent_figures, open_usage = (_figures(connection.execute(sums).one()) for sums in (spent_query, open_usage))
+            budgets.append(Budget(kind, *limit, *spent_figures, *open_usage))
     return budgets
 
 
@@ -154,40 +154,40 @@ def _within(budget: Budget, wanted: CallWanted, dollars: float) -> Granted | Non
     lacks_money = budget.usd and (left_usd <= 0 or (wanted.dollars or 0.0) > left_usd)
     if lacks_money or (budget.tokens and wanted.prompt > left_tokens):
         return Granted(refused=say("fleet.budget_spent", what=budget.what), over=budget.what)
-    is_tight = budget.usd and budget.open_usd + dollars > left_usd
-    if (is_tight or (budget.tokens and budget.open_tokens + wanted.tokens > left_tokens)) and budget.open_tokens:
+    is_nearly_spent = budget.usd and budget.open_usd + dollars > left_usd
+    if (is_nearly_spent or (budget.tokens and budget.open_tokens + wanted.tokens > left_tokens)) and budget.open_tokens:
         return Granted(wait=ANOTHER_LOOK)
     return None
 
 
 def _within_limits(connection: sa.Connection, wanted: CallWanted, now: float) -> Granted | None:
-    wait = 0.0
+    wait_seconds = 0.0
     for limit in read_limits(connection):
         if limit.covers(wanted.model):
             if limit.tokens and wanted.prompt > limit.tokens:
                 return Granted(refused=say("fleet.limit_small", tokens=wanted.prompt, limit=limit.tokens))
-            wait = max(wait, _wait_for(limit, wanted, _recent(connection, limit), now))
-    return Granted(wait=min(wait, LONGEST_WAIT)) if wait else None
+            wait_seconds = max(wait_seconds, _wait_for(limit, wanted, _recent(connection, limit), now))
+    return Granted(wait=min(wait_seconds, LONGEST_WAIT)) if wait_seconds else None
 
 
 def _recent(connection: sa.Connection, limit: Limit) -> list[sa.Row[Any]]:
-    return [row for row in connection.execute(sa.select(CALLS)) if limit.covers(row.model)]
+    return [call_row for call_row in connection.execute(sa.select(CALLS)) if limit.covers(call_row.model)]
 
 
 def _wait_for(limit: Limit, wanted: CallWanted, calls: list[sa.Row[Any]], now: float) -> float:
     """Returns the seconds until the limit may have room for the call."""
-    wait = 0.0
+    wait_seconds = 0.0
     start_times = sorted(call.at for call in calls if call.at > now - MINUTE)
     if limit.requests and len(start_times) >= limit.requests:
-        wait = start_times[-limit.requests] + MINUTE - now
+        wait_seconds = start_times[-limit.requests] + MINUTE - now
     if limit.tokens:
-        excess = _used_tokens(calls, now) + min(wanted.tokens, limit.tokens) - limit.tokens
+        excess_tokens = _used_tokens(calls, now) + min(wanted.tokens, limit.tokens) - limit.tokens
         for call in sorted((call for call in calls if call.ended), key=lambda call: call.ended):
-            if excess > 0 and call.ended > now - MINUTE:
-                excess -= call.tokens
-                wait = max(wait, call.ended + MINUTE - now)
-        wait = max(wait, ANOTHER_LOOK) if excess > 0 else wait
-    return wait
+            if excess_tokens > 0 and call.ended > now - MINUTE:
+                excess_tokens -= call.tokens
+                wait_seconds = max(wait_seconds, call.ended + MINUTE - now)
+        wait_seconds = max(wait_seconds, ANOTHER_LOOK) if excess_tokens > 0 else wait_seconds
+    return wait_seconds
 
 
 def _used_tokens(calls: list[sa.Row[Any]], now: float) -> int:

@@ -126,16 +126,16 @@ class Attempt:
         host = await Host.open(call, worktree.folder, self._marks)
         self._update(session_id=call.session_id)
         self._note(say("fleet.note.session", session=call.session_id))
-        talk = AttemptTalk(host.conversation, self._order, self._link, self._words, clock)
+        attempt_talk = AttemptTalk(host.conversation, self._order, self._link, self._words, clock)
         try:
-            return await self._lead(talk, prompt, worktree)
+            return await self._lead(attempt_talk, prompt, worktree)
         finally:
             state = host.conversation.state
             self._update(
                 evidence=tuple(evidence.text for evidence in state.evidence if evidence.ok),
                 proof=state.proof.verdict if state.proof else None,
             )
-            await talk.close()
+            await attempt_talk.close()
             self._waited = clock.stood
             await host.end()
 
@@ -169,25 +169,25 @@ class Attempt:
         """Talks to the model until the checks pass, or questions and retries are used up."""
         mends_left, answers = MENDS, ANSWERS
         while True:
-            result = await talk.say(prompt)
+            turn_result = await talk.say(prompt)
             self._update(said=talk.said)
-            if not result.fine:
-                return result
+            if not turn_result.fine:
+                return turn_result
             self._link.progress("checks")
             commit = await self._commit(worktree)
             checks = await self._check(worktree) if commit else ()
             await worktree.git.restore()
             failing_checks = [check for check in checks if check.code]
             if commit and checks and not failing_checks:
-                return result
-            if result.question and answers:
+                return turn_result
+            if turn_result.question and answers:
                 answers -= 1
-                prompt = await talk.ask(result.question)
+                prompt = await talk.ask(turn_result.question)
             elif failing_checks and mends_left:
                 mends_left -= 1
                 prompt = self._failing(failing_checks)
             else:
-                return result
+                return turn_result
 
     def _failing(self, checks: list[CheckResult]) -> str:
         results = (f"$ {check.command}\n{check.output[-OUTPUT_TOLD:]}\n(exit code {check.code})" for check in checks)

@@ -45,13 +45,13 @@ def recover(database: FleetDatabase, connection: sa.Connection) -> list[str]:
     now = database.now(connection)
     bury(connection, now)
     end_calls(connection, CALLS.c.worker.in_(DEAD), now)
-    is_left = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(DEAD)
+    is_of_dead_worker = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(DEAD)
     wanted_outcome = sa.case(
         (ATTEMPTS.c.wanted != "", ATTEMPTS.c.wanted), (ATTEMPTS.c.goes >= MOST_GOES, "failed"), else_=""
     )
     # The row keeps the name of the dead worker, because the worker's process may have to be ended first.
-    put_back = sa.update(ATTEMPTS).where(is_left).values(state="queued", wanted=wanted_outcome)
-    for row in connection.execute(put_back.returning(*ATTEMPTS.c)).all():
+    requeue_update = sa.update(ATTEMPTS).where(is_of_dead_worker).values(state="queued", wanted=wanted_outcome)
+    for row in connection.execute(requeue_update.returning(*ATTEMPTS.c)).all():
         phrases = [say("fleet.worker_died", worker=row.worker)]
         phrases += [say("fleet.most_goes", count=row.goes)] if row.wanted == "failed" else []
         write_notes(database, connection, [Note(row.fleet, row.task, row.number, phrase) for phrase in phrases])
@@ -77,14 +77,14 @@ class Claims:
 
         def change(connection: sa.Connection) -> AttemptOrder | None:
             self._database.one_at_a_time(connection, TAKING)
-            taken, now = self._next(connection), self._database.now(connection)
-            if taken is None:
+            attempt_and_task, now = self._next(connection), self._database.now(connection)
+            if attempt_and_task is None:
                 return None
-            row, task = taken
+            row, task = attempt_and_task
             lives = sa.select(WORKERS.c.worker).where(WORKERS.c.worker == self._lease.worker, WORKERS.c.until > now)
             take_query = sa.update(ATTEMPTS).where(attempt_row(row.fleet, row.task, row.number), WAITS, lives.exists())
-            values = {"worker": self._lease.worker, "goes": row.goes + 1, "taken": now}
-            if not connection.execute(take_query.values(state="running", doing="", **values)).rowcount:
+            claim_values = {"worker": self._lease.worker, "goes": row.goes + 1, "taken": now}
+            if not connection.execute(take_query.values(state="running", doing="", **claim_values)).rowcount:
                 return None
             connection.execute(sa.update(TASKS).where(task_row(row.fleet, row.task)).values(place=self._lease.place))
             if row.worker:
@@ -100,17 +100,17 @@ class Claims:
         """Stores the report of an attempt. The report is ignored if another worker has the attempt by now."""
         order = report.order
         attempt = order.fleet, order.task.name, order.number
-        values = {"state": str(report.outcome), "report": report.model_dump_json()}
+        ended_values = {"state": str(report.outcome), "report": report.model_dump_json()}
         if order.mend and not report.passed:
             # The attempt's earlier result is still on its branch, so the attempt still counts as done.
-            values = {"state": "done"}
+            ended_values = {"state": "done"}
             phrases = report.open or say("fleet.stopped"), say("fleet.mend_failed")
             self.notes.extend(Note(*attempt, phrase) for phrase in phrases)
 
         def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)
-            end = sa.update(ATTEMPTS).where(attempt_row(*attempt), self._is_own)
-            if connection.execute(end.values(**values, ended=now)).rowcount:
+            end_update = sa.update(ATTEMPTS).where(attempt_row(*attempt), self._is_own)
+            if connection.execute(end_update.values(**ended_values, ended=now)).rowcount:
                 call_keys = sa.tuple_(CALLS.c.fleet, CALLS.c.task, CALLS.c.attempt)
                 end_calls(connection, call_keys == attempt, now)
 
@@ -130,9 +130,9 @@ class Claims:
                 outcomes[attempt_id] = row.wanted or None
                 # An attempt that this process does not know was taken while the database went away. The attempt is put
                 # back.
-                values = {"doing": doing[attempt_id]} if attempt_id in doing else {"state": "queued"}
+                attempt_values = {"doing": doing[attempt_id]} if attempt_id in doing else {"state": "queued"}
                 is_this_attempt = attempt_row(row.fleet, row.task, row.number)
-                connection.execute(sa.update(ATTEMPTS).where(is_this_attempt, self._is_own).values(values))
+                connection.execute(sa.update(ATTEMPTS).where(is_this_attempt, self._is_own).values(attempt_values))
             return outcomes
 
         outcomes = self._database.do(change, patience=0)
@@ -145,14 +145,14 @@ class Claims:
         attempts of machines that have had no worker for a while."""
         place, long_ago = self._lease.place, self._database.clock - self._lease.seconds * PATIENCE_WITH_PLACES
         is_here = TASKS.c.place == place
-        seen_places = sa.select(WORKERS.c.place).where(WORKERS.c.seen > long_ago)
-        is_forsaken = TASKS.c.place.notin_(seen_places) & (FLEETS.c.started < long_ago)
+        recently_seen_places = sa.select(WORKERS.c.place).where(WORKERS.c.seen > long_ago)
+        is_at_lost_place = TASKS.c.place.notin_(recently_seen_places) & (FLEETS.c.started < long_ago)
         of_tasks = TASKS.c.task.label("task_json"), TASKS.c.model, TASKS.c.after, TASKS.c.place, FLEETS.c.places
         query = sa.select(ATTEMPTS, *of_tasks, WORKERS.c.machine, WORKERS.c.pid, WORKERS.c.born).join(TASKS, OF_TASK)
         query = query.join(FLEETS, FLEETS.c.fleet == ATTEMPTS.c.fleet)
-        query = query.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(WAITS, is_here | is_forsaken)
-        order = TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
-        return query.order_by(is_here.desc(), *order)
+        query = query.outerjoin(WORKERS, WORKERS.c.worker == ATTEMPTS.c.worker).where(WAITS, is_here | is_at_lost_place)
+        queue_order = TASKS.c.priority.desc(), FLEETS.c.started, TASKS.c.position, ATTEMPTS.c.number
+        return query.order_by(is_here.desc(), *queue_order)
 
     def _next(self, connection: sa.Connection) -> tuple[sa.Row[Any], FleetTask] | None:
         """Returns the next attempt that limits and needed tasks allow, and its task with the base to start from. The
@@ -165,18 +165,18 @@ class Claims:
                 is_for_us = self._lease.place in (row.place, *row.places)
                 is_limited = any(limit.covers(row.model) for limit in full_limits)
                 needed_tasks = _needed_tasks(connection, row) if row.after and is_for_us and not is_limited else ()
-                waits = any(needed_task.state not in ("done", "merged") for needed_task in needed_tasks)
-                if not is_for_us or is_limited or waits:
+                waits_for_task = any(needed_task.state not in ("done", "merged") for needed_task in needed_tasks)
+                if not is_for_us or is_limited or waits_for_task:
                     continue
                 task = read_row(FleetTask, row.task_json)
                 results = [other for other in needed_tasks if read_row(FleetTask, other.task).origin == task.origin]
                 result = results[0] if len(results) == 1 and results[0].report else None
-                if (home := self._home(connection, row, result)) == self._lease.place:
-                    base = read_row(AttemptReport, result.report).commit if result else task.base
+                if (home_place := self._home(connection, row, result)) == self._lease.place:
+                    base_commit = read_row(AttemptReport, result.report).commit if result else task.base
                     # From now on the task names only the task that it builds on, not all tasks that it has waited for.
-                    return row, task.model_copy(update={"base": base, "after": (result.name,) if result else ()})
-                is_elsewhere = task_row(row.fleet, row.task) & (TASKS.c.place != home)
-                connection.execute(sa.update(TASKS).where(is_elsewhere).values(place=home))
+                    return row, task.model_copy(update={"base": base_commit, "after": (result.name,) if result else ()})
+                is_at_other_place = task_row(row.fleet, row.task) & (TASKS.c.place != home_place)
+                connection.execute(sa.update(TASKS).where(is_at_other_place).values(place=home_place))
         return None
 
     def _home(self, connection: sa.Connection, attempt: sa.Row[Any], result: sa.Row[Any] | None) -> str:
@@ -184,9 +184,9 @@ class Claims:
         which it builds. If it needs none, this is the worker's own machine."""
         if not self._database.on_many or (attempt.place == self._lease.place and not result):
             return self._lease.place
-        is_result = (ATTEMPTS.c.state == "done") | (ATTEMPTS.c.mend != "")
-        is_own = (ATTEMPTS.c.fleet == attempt.fleet) & (ATTEMPTS.c.task == attempt.task)
-        if connection.execute(sa.select(ATTEMPTS.c.number).where(is_own, is_result).limit(1)).first():
+        has_result = (ATTEMPTS.c.state == "done") | (ATTEMPTS.c.mend != "")
+        is_of_same_task = (ATTEMPTS.c.fleet == attempt.fleet) & (ATTEMPTS.c.task == attempt.task)
+        if connection.execute(sa.select(ATTEMPTS.c.number).where(is_of_same_task, has_result).limit(1)).first():
             return str(attempt.place)
         return str(result.place) if result else self._lease.place
 
@@ -194,6 +194,6 @@ class Claims:
 def _needed_tasks(connection: sa.Connection, attempt: sa.Row[Any]) -> Sequence[sa.Row[Any]]:
     """Returns the tasks that must be done before the attempt, each with the report of its picked attempt."""
     columns: list[sa.Column[Any]] = [TASKS.c.name, TASKS.c.place, TASKS.c.task, TASKS.c.state, ATTEMPTS.c.report]
-    is_picked = OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked)
-    query = sa.select(*columns).outerjoin(ATTEMPTS, is_picked)
+    is_picked_attempt = OF_TASK & (ATTEMPTS.c.number == TASKS.c.picked)
+    query = sa.select(*columns).outerjoin(ATTEMPTS, is_picked_attempt)
     return connection.execute(query.where(TASKS.c.fleet == attempt.fleet, TASKS.c.name.in_(attempt.after))).all()

@@ -28,10 +28,10 @@ class Container(NamedTuple):
         """Returns the command line that runs `command` in the container. It names the variables without their values,
         because everybody on the machine can read command lines."""
         # Files that the container writes must belong to the user, in either engine.
-        user = (
+        as_user = (
             ("--userns=keep-id",) if Path(self.engine).name == "podman" else ("--user", f"{os.getuid()}:{os.getgid()}")
         )
-        words = [self.engine, "run", "--rm", "--init", "--interactive", "--name", self.name, "--label", LABEL, *user]
+        words = [self.engine, "run", "--rm", "--init", "--interactive", "--name", self.name, "--label", LABEL, *as_user]
         words += ["--workdir", str(self.folder), "--env", "HOME=/tmp"]
         words += [word for path in self.writable for word in ("--volume", f"{path}:{path}")]
         words += [word for path in self.readable for word in ("--volume", f"{path}:{path}:ro")]

@@ -26,13 +26,13 @@ def tell_nobody(_: Happening) -> None:
 def deal(tasks: Sequence[FleetTask], places: Sequence[str]) -> list[str]:
     """Deals tasks to machines in turn. A task that builds on the result of another task goes to the machine of that
     task, since the branch with the result is there."""
-    turns, known_tasks, place_of = cycle(places), {task.name: task for task in tasks}, dict[str, str]()
+    turns, known_tasks, place_by_name = cycle(places), {task.name: task for task in tasks}, dict[str, str]()
 
     def deal_out(task: FleetTask) -> str:
-        if task.name not in place_of:
+        if task.name not in place_by_name:
             earlier_tasks = [known_tasks[name] for name in task.after if known_tasks[name].origin == task.origin]
-            place_of[task.name] = deal_out(earlier_tasks[0]) if earlier_tasks else next(turns)
-        return place_of[task.name]
+            place_by_name[task.name] = deal_out(earlier_tasks[0]) if earlier_tasks else next(turns)
+        return place_by_name[task.name]
 
     return [deal_out(task) for task in tasks]
 

@@ -82,18 +82,18 @@ async def push_address(git: Git) -> str:
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
     folder = Path(report.order.task.repository)
-    values = {
+    request_values = {
         "branch": report.branch,
         "onto": report.order.task.onto,
         "title": message_of(report.order).partition("\n")[0],
         "body": request_body(report, words),
     }
-    argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, values)
+    argv = ("/bin/sh", "-c", creator) if creator else _command(CREATORS, folder, request_values)
     environment = {
         **environment_outside(folder),
-        **{f"DUCKFLOW_{name.upper()}": value for name, value in values.items()},
+        **{f"DUCKFLOW_{name.upper()}": value for name, value in request_values.items()},
     }
-    return (await _run(argv, folder, environment, values["body"])).strip().rpartition("\n")[2]
+    return (await _run(argv, folder, environment, request_values["body"])).strip().rpartition("\n")[2]
 
 
 async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "") -> str:

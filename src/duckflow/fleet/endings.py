@@ -38,8 +38,8 @@ class Endings:
         return live_count
 
     def _mark(self, outcome: AttemptOutcome, *which: sa.ColumnElement[bool]) -> int:
-        mark = sa.update(ATTEMPTS).where(IS_LIVE, ATTEMPTS.c.wanted == "", *which).values(wanted=outcome)
-        return self._database.do(lambda connection: connection.execute(mark).rowcount)
+        wanted_update = sa.update(ATTEMPTS).where(IS_LIVE, ATTEMPTS.c.wanted == "", *which).values(wanted=outcome)
+        return self._database.do(lambda connection: connection.execute(wanted_update).rowcount)
 
     def look_after(self, fleet: str = "") -> None:
         """Does the work of workers that are gone: settles tasks whose attempts have all ended while no worker noticed,
@@ -67,25 +67,25 @@ class Endings:
     def see_to(self, fleet: str, task: str) -> None:
         """Acts on the end of an attempt. Settles the task if no other attempt runs; otherwise cancels attempts that are
         no longer needed."""
-        (state,) = self._store.tasks(fleet, task)
+        (task_state,) = self._store.tasks(fleet, task)
         all_attempts = self._store.attempts(fleet, task)
-        attempts = [attempt for attempt in all_attempts if attempt.round == state.round]
+        attempts = [attempt for attempt in all_attempts if attempt.round == task_state.round]
         still_runs = any(attempt.live for attempt in attempts)
         reports = [attempt.report for attempt in attempts if attempt.report]
         best_number = self._choose(reports, still_runs)
         if still_runs:
-            if state.task.cancel_losers and best_number is not None:
+            if task_state.task.cancel_losers and best_number is not None:
                 self.cancel(fleet, task)
             return
-        end_state = "done" if state.task.pick == "best" or len(attempts) == 1 else "choose"
+        end_state = "done" if task_state.task.pick == "best" or len(attempts) == 1 else "choose"
         if best_number is None:
             # After a retry that brought nothing, the result from before may still be picked.
             best_number = self._choose([attempt.report for attempt in all_attempts if attempt.report], False)
             is_cancelled = all(attempt.state == "cancelled" for attempt in attempts)
             end_state = "choose" if best_number else "cancelled" if is_cancelled else "failed"
         settle = sa.update(TASKS).where(task_row(fleet, task), IS_LEFT).values(state=end_state, picked=best_number)
-        is_settled = self._database.do(lambda connection: connection.execute(settle).rowcount)
-        if is_settled and end_state != "cancelled":
+        settled_count = self._database.do(lambda connection: connection.execute(settle).rowcount)
+        if settled_count and end_state != "cancelled":
             event = "waiting" if end_state == "choose" else end_state
             reason = next((report.open for report in reports if report.open), None) if best_number is None else None
             self.notify(Happening(event, fleet, task, best_number or 0, reason))

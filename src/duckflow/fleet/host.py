@@ -102,9 +102,9 @@ def _processes() -> dict[int, SeenProcess]:
     for entry in os.scandir(PROC):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                state, parent = (PROC / entry.name / "stat").read_text().rpartition(")")[2].split()[:2]
+                state_letter, parent = (PROC / entry.name / "stat").read_text().rpartition(")")[2].split()[:2]
                 # A zombie has ended already.
-                if state != "Z":
+                if state_letter != "Z":
                     processes[int(entry.name)] = SeenProcess(int(parent), (PROC / entry.name / "environ").read_bytes())
     return processes
 
@@ -146,12 +146,12 @@ class Host:
         await _clean(call)
         handle, name = tempfile.mkstemp()
         Path(name).unlink()
-        errors = os.fdopen(handle, "w+b")
+        error_file = os.fdopen(handle, "w+b")
         # An engine of containers starts programs by their names; a Duckflow process leaves PATH to its commands.
         environment = environment_outside(folder, marks.get(MAIN_REPOSITORY, "")) if call.cleaning else os.environ
         launch = Launch(call.command, folder, {**environment, **marks})
-        process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL, errors)
-        host = cls(process, errors, call)
+        process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL, error_file)
+        host = cls(process, error_file, call)
         try:
             await host._reach()
         except BaseException:

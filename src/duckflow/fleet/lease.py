@@ -61,14 +61,14 @@ class Lease:
     def enter(self) -> None:
         """Adds the worker's row and begins to renew its lease. An earlier worker of this process has left by now."""
         start_time, machine, pid = time.monotonic(), this_machine(), os.getpid()
-        row = {"worker": self.worker, "place": self.place, "machine": machine, "pid": pid, "born": born_at(pid)}
+        worker_row = {"worker": self.worker, "place": self.place, "machine": machine, "pid": pid, "born": born_at(pid)}
         is_this_process = (WORKERS.c.machine == machine) & (WORKERS.c.pid == pid)
 
         def change(connection: sa.Connection) -> None:
             now = self._database.now(connection)
             connection.execute(sa.delete(WORKERS).where(self._own_row))
             connection.execute(sa.update(WORKERS).where(is_this_process).values(OVER))
-            connection.execute(sa.insert(WORKERS).values(**row, until=now + self.seconds, seen=now))
+            connection.execute(sa.insert(WORKERS).values(**worker_row, until=now + self.seconds, seen=now))
 
         self._database.do(change)
         self._good_until = start_time + self.seconds * SAFE_PART
@@ -78,9 +78,9 @@ class Lease:
         """Ends the lease, so that other workers need not wait until it has run out."""
         self._stopped.set()
         self._thread.join(timeout=10)
-        update = sa.update(WORKERS).where(self._own_row).values(OVER)
+        worker_update = sa.update(WORKERS).where(self._own_row).values(OVER)
         with suppress(SQLAlchemyError):
-            self._database.do(lambda connection: connection.execute(update), patience=self.seconds / 4)
+            self._database.do(lambda connection: connection.execute(worker_update), patience=self.seconds / 4)
 
     def _renew_in_time(self) -> None:
         while not self._stopped.wait(min(BEAT, self.seconds / 6)):
@@ -92,5 +92,5 @@ class Lease:
 
     def _renew(self, connection: sa.Connection) -> int:
         now = self._database.now(connection)
-        update = sa.update(WORKERS).where(self._own_row, WORKERS.c.until > now)
-        return connection.execute(update.values(until=now + self.seconds, seen=now)).rowcount
+        worker_update = sa.update(WORKERS).where(self._own_row, WORKERS.c.until > now)
+        return connection.execute(worker_update.values(until=now + self.seconds, seen=now)).rowcount

@@ -55,9 +55,9 @@ async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
         workshop.admit(Path(report.order.task.repository))
         main_git = Git(Path(report.order.task.repository), marks_of(report.order))
         for _ in range(TRIES):
-            result = await _merge_once(report, workshop, main_git)
-            if result is not None:
-                return result
+            merge_result = await _merge_once(report, workshop, main_git)
+            if merge_result is not None:
+                return merge_result
     except DuckflowError as problem:
         return MergeResult("refused", why=said(problem))
     return MergeResult("refused", why=say("fleet.merge.moves", branch=report.order.task.onto))
@@ -65,24 +65,24 @@ async def merge(report: AttemptReport, workshop: Workshop) -> MergeResult:
 
 async def _merge_once(report: AttemptReport, workshop: Workshop, main: Git) -> MergeResult | None:
     task = report.order.task
-    head = await _head(report, main)
-    if await main.holds(report.commit, head):
-        return MergeResult("already", head, head)
+    head_commit = await _head(report, main)
+    if await main.holds(report.commit, head_commit):
+        return MergeResult("already", head_commit, head_commit)
     folder = place_of(workshop.worktrees, main.folder, report.order.attempt_id + MERGING)
     await remove_worktree(main, folder)
-    git = await add_worktree(main, folder, head)
+    git = await add_worktree(main, folder, head_commit)
     try:
         await git.merge(report.commit)
         if files := await conflicts_in(git):
-            return MergeResult("conflict", head, why=say("fleet.merge.conflict", files=", ".join(files)))
+            return MergeResult("conflict", head_commit, why=say("fleet.merge.conflict", files=", ".join(files)))
         commit = await git.commit(f"Merge {report.branch}\n\n{message_of(report.order)}")
         if not await git.holds(report.commit, commit):
-            return MergeResult("refused", head, why=say("fleet.merge.nothing", branch=report.branch))
+            return MergeResult("refused", head_commit, why=say("fleet.merge.nothing", branch=report.branch))
         if failing_checks := await _failing(report, workshop, main, folder):
             check_outputs = "\n".join(f"$ {check.command}\n{check.output}" for check in failing_checks)
-            return MergeResult("checks", head, why=say("fleet.merge.checks", output=check_outputs))
-        merge_result = await _move_forward(main, task.onto, head, commit)
-        return merge_result._replace(brings=await _brought(git, head, commit)) if merge_result else None
+            return MergeResult("checks", head_commit, why=say("fleet.merge.checks", output=check_outputs))
+        merge_result = await _move_forward(main, task.onto, head_commit, commit)
+        return merge_result._replace(brings=await _brought(git, head_commit, commit)) if merge_result else None
     finally:
         await remove_worktree(main, folder)
 
@@ -94,8 +94,8 @@ async def _brought(git: Git, head: str, commit: str) -> tuple[str, ...]:
         _, mode, _, content, change = change_fields.removeprefix(":").split()
         if change == "D":
             continue
-        if mode == LINK and _leads_out(path, target := await git("cat-file", "blob", values=[content])):
-            lines.append(f"{path} → {target}")
+        if mode == LINK and _leads_out(path, link_target := await git("cat-file", "blob", values=[content])):
+            lines.append(f"{path} → {link_target}")
         elif runs_later(path, is_new=change == "A"):
             lines.append(path)
     return tuple(map(shown, lines))
@@ -112,16 +112,16 @@ async def _head(report: AttemptReport, main: Git) -> str:
     task = report.order.task
     if not task.onto:
         raise UsageError("fleet.merge.no_branch")
-    head = await main.commit_of(f"refs/heads/{task.onto}")
-    if not head:
+    head_commit = await main.commit_of(f"refs/heads/{task.onto}")
+    if not head_commit:
         raise UsageError("fleet.merge.gone", branch=task.onto)
     if not await main.commit_of(report.commit):
         raise UsageError("fleet.merge.elsewhere", branch=report.branch, repository=str(main.folder))
-    if task.after and not await main.holds(task.base, head):
+    if task.after and not await main.holds(task.base, head_commit):
         raise UsageError("fleet.merge.after", branch=task.onto, base=task.base[:12], task=task.after[0])
-    if not await main.holds(task.base, head) or not await main.holds(task.base, report.commit):
+    if not await main.holds(task.base, head_commit) or not await main.holds(task.base, report.commit):
         raise UsageError("fleet.merge.base", branch=task.onto, base=task.base[:12])
-    return head
+    return head_commit
 
 
 async def _failing(report: AttemptReport, workshop: Workshop, main: Git, folder: Path) -> list[CheckResult]:

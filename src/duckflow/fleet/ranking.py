@@ -57,8 +57,8 @@ async def run_review(command: Sequence[str], diff: str, folder: Path, marks: Map
 def _read(output: bytearray) -> AttemptReview | None:
     try:
         answer: Any = json.loads(output.decode("utf-8", "replace").strip().split("\n")[-1])
-        review = cast("dict[str, Any]", answer["structured"])
-        return AttemptReview(int(review["rating"]), tuple(map(str, review["findings"]))[:MOST_FINDINGS])
+        review_answer = cast("dict[str, Any]", answer["structured"])
+        return AttemptReview(int(review_answer["rating"]), tuple(map(str, review_answer["findings"]))[:MOST_FINDINGS])
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -122,8 +122,8 @@ def side_by_side(reports: Sequence[AttemptReport], words: Words) -> list[list[st
         [words("fleet.row.review"), *(f"{report.rating}/10" if report.rating else "–" for report in shown_reports)]
     )
     rows.append([words("fleet.row.files"), *map(_size, shown_reports)])
-    proofs = [words(f"fleet.proof.{report.proof}") if report.proof else "–" for report in shown_reports]
-    rows.append([words("fleet.row.proof"), *proofs])
+    proof_texts = [words(f"fleet.proof.{report.proof}") if report.proof else "–" for report in shown_reports]
+    rows.append([words("fleet.row.proof"), *proof_texts])
     rows.append([words("fleet.row.evidence"), *(str(len(report.evidence)) for report in shown_reports)])
     rows.append([words("fleet.row.cost"), *(money(report.cost_usd) or "–" for report in shown_reports)])
     rows.append([words("fleet.row.seconds"), *(f"{report.seconds:.0f} s" for report in shown_reports)])
@@ -137,8 +137,8 @@ def _checks(report: AttemptReport) -> str:
 
 
 def _size(report: AttemptReport) -> str:
-    added, removed = (sum(getattr(file, side) for file in report.files) for side in ("added", "removed"))
-    return f"{len(report.files)} (+{added} −{removed})"
+    lines_added, lines_removed = (sum(getattr(file, field) for file in report.files) for field in ("added", "removed"))
+    return f"{len(report.files)} (+{lines_added} −{lines_removed})"
 
 
 def _against(report: AttemptReport, words: Words) -> list[str]:

@@ -79,19 +79,19 @@ class RunningAttempt:
         """Carries the attempt out in its repository on this machine, and ends all processes that it has started."""
         task = self.order.task.model_copy(update={"repository": str(repository)})
         self.order = self.order.model_copy(update={"task": task})
-        work = asyncio.ensure_future(carry_out(self.order, self))
-        await asyncio.wait({work, self._wanted}, return_when=asyncio.FIRST_COMPLETED)
+        carrying_task = asyncio.ensure_future(carry_out(self.order, self))
+        await asyncio.wait({carrying_task, self._wanted}, return_when=asyncio.FIRST_COMPLETED)
         has_tidied_up = False
         while not has_tidied_up:
-            work.cancel()
-            has_tidied_up = bool((await asyncio.wait({work}, timeout=TIDYING))[0])
+            carrying_task.cancel()
+            has_tidied_up = bool((await asyncio.wait({carrying_task}, timeout=TIDYING))[0])
             await end_processes(self.order.attempt_id)
         outcome = self._wanted.result() if self._wanted.done() else None
         problem = say("fleet.out_of_budget") if outcome == "budget" else None
-        if work.cancelled():
+        if carrying_task.cancelled():
             return AttemptReport(order=self.order, outcome=outcome or "cancelled", open=problem)
-        if error := work.exception():
+        if error := carrying_task.exception():
             problem = say("fleet.broke", reason=f"{type(error).__name__}: {error}")
             return AttemptReport(order=self.order, outcome=outcome or "failed", open=problem)
-        report = work.result()
+        report = carrying_task.result()
         return report.model_copy(update={"outcome": outcome, "open": report.open or problem}) if outcome else report

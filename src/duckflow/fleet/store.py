@@ -55,8 +55,8 @@ class FleetStore:
         """Adds a fleet with its tasks and their first attempts."""
         places = sorted({task.place for task in tasks})
         now = self._database.now(connection)
-        budgets = {"budget_usd": order.budget_usd, "budget_tokens": order.budget_tokens}
-        connection.execute(sa.insert(FLEETS).values(fleet=fleet, started=now, places=places, **budgets))
+        budget_values = {"budget_usd": order.budget_usd, "budget_tokens": order.budget_tokens}
+        connection.execute(sa.insert(FLEETS).values(fleet=fleet, started=now, places=places, **budget_values))
         rows = [
             {"fleet": fleet, "name": state.task.name, "position": position, "place": state.place}
             | {"task": state.task.model_dump_json(), "model": state.task.model, "priority": state.task.priority}
@@ -98,9 +98,9 @@ class FleetStore:
         workers = self.workers()
         tasks = sa.select(TASKS.c.fleet, _progress(workers).label("state")).subquery()
         count_query = sa.select(tasks.c.fleet, tasks.c.state, sa.func.count().label("tasks"))
-        counts: dict[str, dict[TaskProgress, int]] = {}
+        counts_by_fleet: dict[str, dict[TaskProgress, int]] = {}
         for row in self._database.read(count_query.group_by(tasks.c.fleet, tasks.c.state)):
-            counts.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
+            counts_by_fleet.setdefault(row.fleet, {})[cast("TaskProgress", row.state)] = row.tasks
         cost, tokens = sa.func.sum(ATTEMPTS.c.cost_usd), sa.func.sum(ATTEMPTS.c.tokens)
         sum_query = sa.select(ATTEMPTS.c.fleet, cost.label("cost"), tokens.label("tokens"))
         spent_rows = {row.fleet: row for row in self._database.read(sum_query.group_by(ATTEMPTS.c.fleet))}
@@ -111,12 +111,12 @@ class FleetStore:
                 row,
                 cost_usd=spent_rows[row.fleet].cost,
                 tokens=int(spent_rows[row.fleet].tokens),
-                tasks=counts[row.fleet],
+                tasks=counts_by_fleet[row.fleet],
                 workers=sum(worker_counts[place] for place in cast("list[str]", row.places)),
             )
             # A fleet without tasks has been removed meanwhile.
             for row in rows
-            if row.fleet in counts and row.fleet in spent_rows
+            if row.fleet in counts_by_fleet and row.fleet in spent_rows
         )
 
     def workers(self) -> tuple[WorkerState, ...]:
@@ -125,10 +125,10 @@ class FleetStore:
         running_counts = Counter(row.worker for row in self._database.read(running_attempts))
         now = self._database.time()
         rows = self._database.read(sa.select(WORKERS).order_by(WORKERS.c.seen.desc()))
-        is_living = {row.worker: not is_gone(row, now) for row in rows}
-        rows.sort(key=lambda row: not is_living[row.worker])
+        lives_by_id = {row.worker: not is_gone(row, now) for row in rows}
+        rows.sort(key=lambda row: not lives_by_id[row.worker])
         return tuple(
-            of_row(WorkerState, row, lives=is_living[row.worker], running=running_counts[row.worker]) for row in rows
+            of_row(WorkerState, row, lives=lives_by_id[row.worker], running=running_counts[row.worker]) for row in rows
         )
 
     def has_ended(self, fleet: str) -> bool:
@@ -234,8 +234,8 @@ class FleetStore:
         return self._database.do(change)
 
     def change_task(self, fleet: str, task: str, **values: str | int) -> None:
-        update = sa.update(TASKS).where(task_row(fleet, task)).values(**values)
-        if not self._database.do(lambda connection: connection.execute(update).rowcount):
+        task_update = sa.update(TASKS).where(task_row(fleet, task)).values(**values)
+        if not self._database.do(lambda connection: connection.execute(task_update).rowcount):
             raise UsageError("fleet.unknown", fleet=fleet, task=task)
 
 
@@ -276,13 +276,13 @@ def _progress(workers: Sequence[WorkerState]) -> sa.ColumnElement[str]:
     """Selects the state of a task. A task runs while a living worker has an attempt at it."""
     living_workers = [worker.worker for worker in workers if worker.lives]
     is_held = (ATTEMPTS.c.state == "running") & ATTEMPTS.c.worker.in_(living_workers)
-    runs = sa.select(ATTEMPTS.c.number).where(OF_TASK, is_held).exists()
-    return sa.case((TASKS.c.state.in_(ENDED_TASKS), TASKS.c.state), (runs, "running"), else_="waiting")
+    is_running = sa.select(ATTEMPTS.c.number).where(OF_TASK, is_held).exists()
+    return sa.case((TASKS.c.state.in_(ENDED_TASKS), TASKS.c.state), (is_running, "running"), else_="waiting")
 
 
 def _attempt_of(row: sa.Row[Any], questions: int, living: Container[str]) -> AttemptState:
-    spent = {"cost_usd": row.cost_usd, "tokens": row.tokens}
-    report = read_row(AttemptReport, row.report).model_copy(update=spent) if row.report else None
+    spent_fields = {"cost_usd": row.cost_usd, "tokens": row.tokens}
+    report = read_row(AttemptReport, row.report).model_copy(update=spent_fields) if row.report else None
     # A worker that is gone carries nothing out, even if nobody has taken its attempts over yet.
     state = "queued" if row.state == "running" and row.worker not in living else row.state
     return of_row(AttemptState, row, state=state, worker=row.worker or "", open_questions=questions, report=report)

@@ -61,9 +61,9 @@ class AttemptTalk:
         self._tell_progress()
         outcome = await self._conversation.say(text)
         await self._conversation.work.jobs_over()
-        steps_done, result = -1, self._result(outcome)
+        steps_done, turn_result = -1, self._result(outcome)
         state = self._conversation.state
-        while result.fine and (plan := state.plan) and plan.status in UNFINISHED and plan.done() > steps_done:
+        while turn_result.fine and (plan := state.plan) and plan.status in UNFINISHED and plan.done() > steps_done:
             steps_done = plan.done()
             if plan.status != "draft":
                 outcome = await self._conversation.say(self._words("plan.go_on"))
@@ -72,8 +72,8 @@ class AttemptTalk:
             else:
                 return TurnResult("gate", say("fleet.plan_refused"))
             await self._conversation.work.jobs_over()
-            result = self._result(outcome)
-        return result
+            turn_result = self._result(outcome)
+        return turn_result
 
     async def ask(self, text: str) -> str:
         """Puts a question of the model to a person, and returns the answer."""
@@ -125,8 +125,8 @@ class AttemptTalk:
             case NoticeItem(about="noticed" | "ended", what=what) if what:
                 text = self._words.phrase(what)
                 # Notices of a turn are about the model's own commands. The checks of the fleet come later.
-                is_of_turn = what.key.startswith("checks.")
-                self._link.note(self._words("fleet.note.turn", text=text) if is_of_turn else text)
+                is_about_checks = what.key.startswith("checks.")
+                self._link.note(self._words("fleet.note.turn", text=text) if is_about_checks else text)
             case TurnItem(outcome=outcome) if outcome:
                 self._why = item.why
             case _:
@@ -142,13 +142,13 @@ class AttemptTalk:
             # From here on this answer closes the question, so this task must not be cancelled.
             self._asking.pop(question.question_id, None)
             try:
-                taken_answer = await self._conversation.answer(question.question_id, answer.text, answer.choice)
+                answer_result = await self._conversation.answer(question.question_id, answer.text, answer.choice)
             except DuckflowError:
                 return
-            if taken_answer.meaning in ("answer", "closed"):
+            if answer_result.meaning in ("answer", "closed"):
                 return
-            remarks = taken_answer.told
-            if taken_answer.meaning == "edit" and question.gate:
+            remarks = answer_result.told
+            if answer_result.meaning == "edit" and question.gate:
                 if "\n" not in (text := question.gate.editable):
                     details = (say(SAID, text=text),)
                     edited_answer = await self._put(
@@ -186,5 +186,5 @@ class AttemptTalk:
         )
         folder = rf"{re.escape(self._conversation.state.folder)}(?![\w.-])"
         # The folder becomes a mark that no command contains. It must not become “.”, which changes after a `cd`.
-        text = json.dumps([re.sub(folder, "\0", part) for part in identifying_texts])
+        text = json.dumps([re.sub(folder, "\0", identifying_text) for identifying_text in identifying_texts])
         return hashlib.sha256(text.encode()).hexdigest()

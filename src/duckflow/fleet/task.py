@@ -37,11 +37,11 @@ def read_row(kind: type[Row], text: str) -> Row:
         return kind.model_validate_json(text)
     except ValidationError as problem:
         first_error = problem.errors()[0]
-        field, value = (
+        field_name, bad_value = (
             ".".join(map(str, first_error["loc"])) or kind.__name__,
             shorten(str(first_error["input"]), LONGEST_TOLD),
         )
-        raise DuckflowError("fleet.row", field=field, value=value) from None
+        raise DuckflowError("fleet.row", field=field_name, value=bad_value) from None
 
 
 def require_branch_name(name: str) -> str:

@@ -52,15 +52,15 @@ def read_tasks(
 ) -> ListedTasks:
     """Reads tasks from TOML. `defaults` are fields for all tasks; `listed` holds more variables of the matrix."""
     try:
-        table = tomllib.loads(text)
+        file_table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
         raise UsageError("fleet.file.toml", source=source, reason=str(problem)) from None
-    tables, fleet, matrix = table.pop(TABLE, None), table.pop("fleet", {}), table.pop("matrix", {})
+    tables, fleet, matrix = file_table.pop(TABLE, None), file_table.pop("fleet", {}), file_table.pop("matrix", {})
     parts = [fleet, matrix, *(cast("list[Any]", tables) if isinstance(tables, list) else ())]
     if len(parts) < 3 or not all(isinstance(part, dict) for part in parts):
         raise UsageError("fleet.file.no_tasks", source=source)
     cells = read_matrix(cast("dict[str, Any]", matrix) | dict(listed or {}), source)
-    _require_known(table, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
+    _require_known(file_table, FleetTask.model_fields.keys() - OWN - {"name", "prompt"}, source, "")
     fleet = cast("dict[str, Any]", fleet)
     _require_known(fleet, Budgets.model_fields, source, "[fleet]")
     try:
@@ -68,7 +68,7 @@ def read_tasks(
     except ValidationError as problem:
         raise _unfit_value(problem, source, "[fleet]") from None
     tables = cast("list[dict[str, Any]]", tables)
-    rows = [fill_in({**defaults, **table, **row}, cell, source) for cell in cells for row in tables]
+    rows = [fill_in({**defaults, **file_table, **row}, matrix_cell, source) for matrix_cell in cells for row in tables]
     tasks = [make_task(row, f"[[{TABLE}]] {number}", source, folder) for number, row in enumerate(rows, 1)]
     if any(task.mode is Mode.CONTAINED for task in tasks) and defaults.get("mode") != Mode.CONTAINED:
         # The file may come with a repository, and only the user may choose this mode.
@@ -78,12 +78,12 @@ def read_tasks(
 
 def read_matrix(matrix: Mapping[str, Any], source: str) -> list[dict[str, str]]:
     """Returns every combination of the values in the matrix; without a matrix, one empty combination."""
-    for name, values in matrix.items():
-        texts = cast("list[Any]", values) if isinstance(values, list) else []
+    for name, listed_values in matrix.items():
+        texts = cast("list[Any]", listed_values) if isinstance(listed_values, list) else []
         if not texts or not all(isinstance(text, str) for text in texts):
-            value_text = json.dumps(values, default=str)
+            value_text = json.dumps(listed_values, default=str)
             raise UsageError("fleet.file.value", source=source, task="[matrix]", field=name, value=value_text)
-    return [dict(zip(matrix, values, strict=True)) for values in product(*matrix.values())]
+    return [dict(zip(matrix, listed_values, strict=True)) for listed_values in product(*matrix.values())]
 
 
 def fill_in(row: Mapping[str, Any], cell: Mapping[str, str], source: str) -> dict[str, Any]:
@@ -141,21 +141,21 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
 
 def _unfit_value(problem: ValidationError, source: str, task: str) -> UsageError:
     first_error = problem.errors()[0]
-    field, value = str(first_error["loc"][0]), str(first_error["input"])
+    field_name, given_value = str(first_error["loc"][0]), str(first_error["input"])
     choices = re.findall(r"'(.+?)'", first_error.get("ctx", {}).get("expected", ""))
     # A file cannot set the mode `contained`.
-    known = ", ".join(choice for choice in choices if choice != Mode.CONTAINED)
-    key = "fleet.file.choice" if known else "fleet.file.value"
-    return UsageError(key, source=source, task=task, field=field, value=value, known=known)
+    known_choices = ", ".join(choice for choice in choices if choice != Mode.CONTAINED)
+    key = "fleet.file.choice" if known_choices else "fleet.file.value"
+    return UsageError(key, source=source, task=task, field=field_name, value=given_value, known=known_choices)
 
 
 def _require_known(row: Mapping[str, Any], known: Iterable[str], source: str, where: str) -> None:
     for key in row:
         if key not in known:
             near_names = difflib.get_close_matches(key, known, n=1)
-            name = "fleet.file.near" if near_names else "fleet.file.unknown"
-            values = {"near": near_names[0]} if near_names else {"known": ", ".join(sorted(known))}
-            raise UsageError(name, source=f"{source} {where}".rstrip(), field=key, **values)
+            message_key = "fleet.file.near" if near_names else "fleet.file.unknown"
+            message_values = {"near": near_names[0]} if near_names else {"known": ", ".join(sorted(known))}
+            raise UsageError(message_key, source=f"{source} {where}".rstrip(), field=key, **message_values)
 
 
 def _slug(prompt: str) -> str:
@@ -169,13 +169,13 @@ def _named(tasks: list[FleetTask], source: str, together: int) -> tuple[FleetTas
     each cell of the matrix. A task that waits for another task waits for the one in its own cell."""
     taken_names: set[str] = set()
     named_tasks: list[FleetTask] = []
-    for start in range(0, len(tasks), together):
-        cell = tasks[start : start + together]
+    for start_index in range(0, len(tasks), together):
+        cell_tasks = tasks[start_index : start_index + together]
         names: list[str] = []
-        for task in cell:
+        for task in cell_tasks:
             names.append(free_name(task.name, taken_names))
             taken_names.add(names[-1])
-        named_tasks += under_names(cell, names)
+        named_tasks += under_names(cell_tasks, names)
     _require_order(named_tasks, source)
     return tuple(named_tasks)
 
@@ -189,8 +189,8 @@ def _require_order(tasks: Sequence[FleetTask], source: str) -> None:
     try:
         tuple(TopologicalSorter(needed_tasks).static_order())
     except CycleError as problem:
-        circle = " → ".join(cast("list[str]", problem.args[1]))
-        raise UsageError("fleet.file.circle", source=source, tasks=circle) from None
+        circle_text = " → ".join(cast("list[str]", problem.args[1]))
+        raise UsageError("fleet.file.circle", source=source, tasks=circle_text) from None
 
 
 async def settle_bases(
@@ -209,10 +209,10 @@ async def settle_bases(
             bases[base_key] = await (
                 _find_remote_base(task, clones) if task.remote and clones else _find_base(task, below)
             )
-        top_folder, base, onto_branch, used_names = bases[base_key]
+        top_folder, base_commit, onto_branch, used_names = bases[base_key]
         names.append(free_name(task.name, used_names, taken_names))
         taken_names.add(names[-1])
-        changed_fields = {"base": base, "onto": onto_branch} | (
+        changed_fields = {"base": base_commit, "onto": onto_branch} | (
             {} if below or task.remote else {"repository": top_folder}
         )
         settled_tasks.append(task.model_copy(update=changed_fields))
@@ -285,10 +285,10 @@ def read_instances(text: str, source: str, defaults: Mapping[str, Any], clones: 
 def _task(line: str, number: int, source: str, defaults: Mapping[str, Any], clones: Path) -> FleetTask:
     line_reference = f":{number}"
     try:
-        value = parse_json(line)
+        parsed_line = parse_json(line)
     except ValueError as problem:
         raise UsageError("fleet.file.json", source=source, task=line_reference, reason=str(problem)) from None
-    instance = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    instance = cast("dict[str, Any]", parsed_line) if isinstance(parsed_line, dict) else {}
     for field in NEEDED:
         if not isinstance(instance.get(field), str) or not instance[field].strip():
             raise UsageError(
@@ -309,8 +309,8 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
     If the task has secrets, only attempts that passed are used, because others may not have been searched for the
     secrets."""
     rows: list[dict[str, str]] = []
-    for state in states:
-        task = state.task
+    for task_state in states:
+        task = task_state.task
         attempts_of_task = [
             attempt
             for attempt in attempts
@@ -320,14 +320,14 @@ async def predictions(states: Sequence[TaskState], attempts: Sequence[AttemptSta
             and (report.passed or not task.secrets)
         ]
         chosen_attempt = next(
-            (attempt for attempt in attempts_of_task if attempt.number == state.picked),
+            (attempt for attempt in attempts_of_task if attempt.number == task_state.picked),
             attempts_of_task[-1] if attempts_of_task else None,
         )
         patch = ""
         if chosen_attempt and chosen_attempt.report:
             git = Git(Path(task.repository))
-            values = [task.base, chosen_attempt.report.commit]
-            patch = (await git.ends("diff", "--no-ext-diff", "--no-textconv", "--binary", values=values)).output
+            commits = [task.base, chosen_attempt.report.commit]
+            patch = (await git.ends("diff", "--no-ext-diff", "--no-textconv", "--binary", values=commits)).output
         model = f"duckflow:{task.model}" if task.model else "duckflow"
         rows.append({"instance_id": task.instance or task.name, "model_name_or_path": model, "model_patch": patch})
     return rows

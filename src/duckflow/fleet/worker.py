@@ -118,19 +118,19 @@ class Worker:
     async def _keep_books(self) -> None:
         """Writes progress and notes of the attempts to the database, ends attempts that somebody has cancelled, and
         brings answers to attempts for which there is room."""
-        attempts = {attempt.order.attempt_id: attempt for attempt in self._running.values()}
-        stages = {attempt_id: attempt.doing for attempt_id, attempt in attempts.items()}
-        outcomes = await asyncio.to_thread(self._claims.record, stages)
-        asked_ids = [asked_id for attempt in attempts.values() for asked_id in attempt.waiting]
-        answers = await asyncio.to_thread(self._claims.questions.hear, asked_ids) if asked_ids else {}
-        for attempt_id, attempt in attempts.items():
+        attempt_by_id = {attempt.order.attempt_id: attempt for attempt in self._running.values()}
+        doing_by_attempt = {attempt_id: attempt.doing for attempt_id, attempt in attempt_by_id.items()}
+        outcome_by_attempt = await asyncio.to_thread(self._claims.record, doing_by_attempt)
+        asked_ids = [asked_id for attempt in attempt_by_id.values() for asked_id in attempt.waiting]
+        answer_by_id = await asyncio.to_thread(self._claims.questions.hear, asked_ids) if asked_ids else {}
+        for attempt_id, attempt in attempt_by_id.items():
             # An attempt that this worker does not have any more was cancelled by a process that took this worker for
             # dead.
-            if outcome := outcomes.get(attempt_id, "cancelled"):
+            if outcome := outcome_by_attempt.get(attempt_id, "cancelled"):
                 attempt.end(outcome)
-            for asked_id in answers.keys() & attempt.waiting.keys():
+            for asked_id in answer_by_id.keys() & attempt.waiting.keys():
                 if self._has_room:
-                    attempt.hear(asked_id, answers[asked_id])
+                    attempt.hear(asked_id, answer_by_id[asked_id])
 
     async def _carry(self, running: RunningAttempt) -> None:
         """Carries an attempt out and stores its report. When this worker itself is leaving, no report is stored,

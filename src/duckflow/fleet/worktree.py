@@ -196,15 +196,15 @@ async def open_worktree(order: AttemptOrder, worktrees: Path, marks: Mapping[str
     task, main_git = order.task, Git(Path(order.task.repository), marks)
     folder = place_of(worktrees, main_git.folder, order.attempt_id)
     await _settle(order, main_git, folder, note)
-    base = await _known(main_git, task.base)
+    base_commit = await _known(main_git, task.base)
     branch_commit = await main_git.commit_of(f"refs/heads/{order.branch}")
-    start = branch_commit if branch_commit and (order.go > 1 or order.mend) else base
+    start_commit = branch_commit if branch_commit and (order.go > 1 or order.mend) else base_commit
     if branch_commit and order.go == 1:
         raise UsageError("fleet.branch_there", branch=order.branch)
-    if start != branch_commit:
-        await main_git.move_branch(order.branch, start, branch_commit)
-    git = await add_worktree(main_git, folder, start)
-    return Worktree(git, main_git, order.mend or base, start)
+    if start_commit != branch_commit:
+        await main_git.move_branch(order.branch, start_commit, branch_commit)
+    git = await add_worktree(main_git, folder, start_commit)
+    return Worktree(git, main_git, order.mend or base_commit, start_commit)
 
 
 async def add_worktree(main: Git, folder: Path, commit: str) -> Git:
@@ -225,10 +225,10 @@ async def _worktree_at(main: Git, folder: Path) -> Git | None:
     """Returns git for a worktree. The worktree is found by the repository's own record, because files in the worktree
     may have been changed."""
     git_folder = Path(await main("rev-parse", "--path-format=absolute", "--git-common-dir"))
-    for note in git_folder.glob("worktrees/*/gitdir"):
-        git_file = note.parent / os.fsdecode(read_plain(note, LONGEST_NOTE)).strip()
+    for gitdir_file in git_folder.glob("worktrees/*/gitdir"):
+        git_file = gitdir_file.parent / os.fsdecode(read_plain(gitdir_file, LONGEST_NOTE)).strip()
         if git_file.parent.resolve() == folder.resolve():
-            return Git(folder, main.marks, note.parent)
+            return Git(folder, main.marks, gitdir_file.parent)
     return None
 
 

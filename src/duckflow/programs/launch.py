@@ -47,8 +47,8 @@ class Limits(NamedTuple):
     """The space in MiB for the temporary files that the command leaves."""
 
     def memory_bytes(self) -> int:
-        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
-        return self.memory_mib * MIB or int(machine * SHARE_OF_MEMORY)
+        machine_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGESIZE")
+        return self.memory_mib * MIB or int(machine_memory * SHARE_OF_MEMORY)
 
 
 @dataclass
@@ -107,13 +107,13 @@ class Launch:
         runtime = os.environ.get(RUNTIME, f"/run/user/{os.getuid()}")
         if sys.platform != "linux" or not Path(runtime, "systemd/private").exists():
             return self.argv, self.environment
-        program, env = (find_program(name, self.folder) for name in ("systemd-run", "env"))
-        if program is None or env is None or not _makes_scopes(program, runtime):
+        program, env_program = (find_program(name, self.folder) for name in ("systemd-run", "env"))
+        if program is None or env_program is None or not _makes_scopes(program, runtime):
             return self.argv, self.environment
         tasks, memory = limits.processes + TASKS_OF_SANDBOX, limits.memory_bytes()
-        values = {"TasksMax": tasks, "MemoryMax": memory, "MemorySwapMax": 0}
-        properties = (f"--property={name}={value}" for name, value in values.items())
-        unset_runtime = () if RUNTIME in self.environment else (env, "-u", RUNTIME)
+        scope_limits = {"TasksMax": tasks, "MemoryMax": memory, "MemorySwapMax": 0}
+        properties = (f"--property={name}={value}" for name, value in scope_limits.items())
+        unset_runtime = () if RUNTIME in self.environment else (env_program, "-u", RUNTIME)
         return (program, *SCOPE, *properties, "--", *unset_runtime, *self.argv), {**self.environment, RUNTIME: runtime}
 
     def started(self) -> None:
@@ -152,14 +152,14 @@ def on_lifeline(
     """Returns a launch of the same program through the launcher, which ends all its processes when the lifeline is
     closed. With `patience`, the processes are first asked to end, and get that many seconds. The other arguments say
     how Landlock and seccomp restrict the program."""
-    orders = _orders_file()
-    data = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
-    while data:
-        data = data[os.write(orders, data) :]
-    os.lseek(orders, 0, os.SEEK_SET)
+    orders_fd = _orders_file()
+    order_bytes = memoryview(marshal.dumps((list(launch.argv), patience, handled, list(rules), program)))
+    while order_bytes:
+        order_bytes = order_bytes[os.write(orders_fd, order_bytes) :]
+    os.lseek(orders_fd, 0, os.SEEK_SET)
     read_end, write_end = os.pipe()
-    argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders), str(read_end))
-    return replace(launch, argv=argv, fds=(*launch.fds, orders, read_end), lifeline=write_end)
+    argv = (sys.executable, "-I", "-S", "-c", START, HERE, str(orders_fd), str(read_end))
+    return replace(launch, argv=argv, fds=(*launch.fds, orders_fd, read_end), lifeline=write_end)
 
 
 def _orders_file() -> int:

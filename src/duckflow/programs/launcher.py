@@ -67,22 +67,22 @@ def let_go_of_streams() -> None:
 
 
 def read(file: int) -> Orders:
-    data = b""
-    while part := os.read(file, 1 << 20):
-        data += part
+    order_bytes = b""
+    while chunk := os.read(file, 1 << 20):
+        order_bytes += chunk
     os.close(file)
-    return marshal.loads(data)
+    return marshal.loads(order_bytes)
 
 
 def watch(child: int, lifeline: int) -> int:
     """Waits until the command or the lifeline has ended, and returns the command's exit code."""
-    poll = select.poll()
+    poller = select.poll()
     if LINUX:
-        poll.register(os.pidfd_open(child), select.POLLIN)
-    poll.register(lifeline, select.POLLIN)
+        poller.register(os.pidfd_open(child), select.POLLIN)
+    poller.register(lifeline, select.POLLIN)
     while True:
         # If a process's end cannot be waited for together with the lifeline, it is checked often.
-        poll.poll(REAP_EVERY_MS if LINUX else LOOK_EVERY_MS)
+        poller.poll(REAP_EVERY_MS if LINUX else LOOK_EVERY_MS)
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == child:
@@ -127,13 +127,13 @@ def drop_capabilities() -> None:
 def restrict_files(handled: tuple[int, int, int], rules: list[tuple[int, str]]) -> None:
     attributes = struct.pack("=QQQ", *handled)
     ruleset = check(libc.syscall(CREATE_RULESET, attributes, len(attributes), 0))
-    for access, path in rules:
+    for allowed_access, path in rules:
         try:
             # Links are not followed: a rule belongs to the place it names, not to where a link leads by now.
             path_fd = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
             continue
-        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", access, path_fd), 0)
+        libc.syscall(ADD_RULE, ruleset, BENEATH, struct.pack("=Qi", allowed_access, path_fd), 0)
         os.close(path_fd)
     check(libc.syscall(RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
@@ -191,13 +191,13 @@ def children_left() -> bool:
 
 def descendants(top: int) -> set[int]:
     """Returns all processes that the process has started, directly or indirectly."""
-    with os.scandir("/proc") as entries:
-        names = [entry.name for entry in entries]
+    with os.scandir("/proc") as proc_entries:
+        names = [entry.name for entry in proc_entries]
     parents = {int(name): int(status(int(name))[1]) for name in names if name.isdigit()}
-    family = {top}
-    while children := {pid for pid, parent in parents.items() if parent in family} - family:
-        family |= children
-    return family - {top}
+    family_pids = {top}
+    while children := {pid for pid, parent in parents.items() if parent in family_pids} - family_pids:
+        family_pids |= children
+    return family_pids - {top}
 
 
 def state(pid: int) -> str:
@@ -212,9 +212,9 @@ def status(pid: int) -> tuple[str, str]:
         return ("X", "0")
     try:
         # The name of the program stands in brackets and may contain anything, even brackets.
-        letter, parent = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
+        state_letter, parent = os.read(file, 1024).decode("ascii", "replace").rpartition(")")[2].split()[:2]
     except (OSError, ValueError):
         return ("X", "0")
     finally:
         os.close(file)
-    return (letter, parent)
+    return (state_letter, parent)

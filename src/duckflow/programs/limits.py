@@ -53,8 +53,8 @@ class LimitWatch:
         for pid in (self._pid, *descendants(self._pid)):
             for limit_kind, limit in limits:
                 with contextlib.suppress(OSError, ValueError):
-                    _, highest = resource.prlimit(pid, limit_kind)
-                    limit = limit if highest == resource.RLIM_INFINITY else min(limit, highest)
+                    _, hard_limit = resource.prlimit(pid, limit_kind)
+                    limit = limit if hard_limit == resource.RLIM_INFINITY else min(limit, hard_limit)
                     resource.prlimit(pid, limit_kind, (limit, limit))
 
     async def _watch(self) -> None:

@@ -93,11 +93,11 @@ class ProcessTree:
             if state(self._pid) in STOPPED:
                 break
             time.sleep(PAUSE_SECONDS)
-        family = descendants(self._pid)
-        for member in family:
-            _send(member, signal.SIGKILL)
+        family_pids = descendants(self._pid)
+        for member_pid in family_pids:
+            _send(member_pid, signal.SIGKILL)
         # If bubblewrap may go on, it reaps its child and ends. If killed, it would leave that to the first process.
-        _send(self._pid, signal.SIGCONT if family else signal.SIGKILL)
+        _send(self._pid, signal.SIGCONT if family_pids else signal.SIGKILL)
 
     def _members(self) -> list[int]:
         """Returns the processes to stop. The launcher is left out, because it must be able to clean up when Duckflow
@@ -204,12 +204,12 @@ class Process:
 
     async def stop(self) -> bool:
         """Makes all processes of the command stand still until `go_on`. Says whether they do."""
-        self._stopped, calm_looks = time.monotonic(), 0
+        self._stopped, calm_look_count = time.monotonic(), 0
         for _ in range(LOOKS):
             if not self._stopped or self._child.returncode is not None:
                 return True
-            calm_looks = calm_looks + 1 if self._tree.stop() else 0
-            if calm_looks == CALM_LOOKS:
+            calm_look_count = calm_look_count + 1 if self._tree.stop() else 0
+            if calm_look_count == CALM_LOOKS:
                 return True
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         log.warning("process %d could not be stopped", self._child.pid)

@@ -129,9 +129,9 @@ class Mirror:
         """Passes on the stored events up to now, then the events that have come meanwhile."""
         last_number = self.number
         while after < last_number and (page := await record(after)):
-            for entry in page:
-                after = entry["number"]
-                if after <= last_number and (event := read_event(entry)):
+            for event_entry in page:
+                after = event_entry["number"]
+                if after <= last_number and (event := read_event(event_entry)):
                     listener(after, event)
         while late:
             listener(*late.pop(0))

@@ -54,10 +54,10 @@ class Welcome(FrozenData):
 
 
 def _kinds(cls: type[Event]) -> Iterator[type[Event]]:
-    for kind in cls.__subclasses__():
-        if "kind" in vars(kind):
-            yield kind
-        yield from _kinds(kind)
+    for event_type in cls.__subclasses__():
+        if "kind" in vars(event_type):
+            yield event_type
+        yield from _kinds(event_type)
 
 
 @cache
@@ -68,14 +68,14 @@ def _kind(name: str) -> type[Event] | None:
 
 def event_line(number: int, event: Event) -> bytes:
     """Writes an event as a notification. The line is written once, however many front ends hear it."""
-    params = f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}'
-    return f'{{"jsonrpc":"2.0","method":"{EVENT}","params":{params}}}\n'.encode()
+    event_params = f'{{"number":{number},"kind":"{event.kind}","event":{event.model_dump_json()}}}'
+    return f'{{"jsonrpc":"2.0","method":"{EVENT}","params":{event_params}}}\n'.encode()
 
 
 def read_event(params: dict[str, Any]) -> Event | None:
     """Returns the event; None for an unknown kind, because the other process may be a newer version."""
-    kind = _kind(params["kind"])
-    return kind.model_validate(params["event"]) if kind else None
+    event_type = _kind(params["kind"])
+    return event_type.model_validate(params["event"]) if event_type else None
 
 
 def listen_at(path: Path) -> socket.socket:

@@ -145,8 +145,8 @@ class ConversationServer:
             if name == LEAVE:
                 front_end.leaves = True
                 return None
-            result = self._calls[name](**args)
-            return await result if inspect.isawaitable(result) else result
+            call_result = self._calls[name](**args)
+            return await call_result if inspect.isawaitable(call_result) else call_result
         except DuckflowError as problem:
             raise RpcError(INTERNAL, problem.key, {"key": problem.key, "values": problem.values}) from None
         except (ValueError, KeyError, TypeError, AttributeError) as problem:

@@ -33,15 +33,15 @@ class ReviewedChange:
 async def uncommitted(git: Git) -> ReviewedChange:
     """Returns the changes since the last commit, including files that git does not track. Of untracked secret files
     only the names are included."""
-    head = await git.commit_of("HEAD")
-    if not head:
+    head_commit = await git.commit_of("HEAD")
+    if not head_commit:
         raise UsageError("review.no_commit")
     new_paths = await git.names("ls-files", "-o", "--exclude-standard", "--full-name", "-z")
     async with _staged_anew(git) as staged_git:
-        changed_paths = await staged_git.changed(head)
+        changed_paths = await staged_git.changed(head_commit)
         async with _copied(staged_git, (*changed_paths, *new_paths)) as copied_git:
-            diff = await copied_git.diff(head, "--", *changed_paths) if changed_paths else ""
-            files_before = await _before(git, head, changed_paths)
+            diff = await copied_git.diff(head_commit, "--", *changed_paths) if changed_paths else ""
+            files_before = await _before(git, head_commit, changed_paths)
             for path in new_paths:
                 new_file_diff = f"diff --git a/{path} b/{path}\nnew file mode 100644"
                 if not secret_name(path):
@@ -61,8 +61,8 @@ async def _copied(git: Git, paths: Sequence[str]) -> AsyncGenerator[Git]:
             with suppress(OSError, ToolError):
                 (Path(top) / path).parent.mkdir(parents=True, exist_ok=True)
                 copy_exactly(top_folder, path, Path(top) / path)
-        places = {"GIT_DIR": git_folder, "GIT_WORK_TREE": top, "GIT_LITERAL_PATHSPECS": "1"}
-        yield Git(Path(top), {**git.marks, **places, MAIN_REPOSITORY: str(top_folder)})
+        git_variables = {"GIT_DIR": git_folder, "GIT_WORK_TREE": top, "GIT_LITERAL_PATHSPECS": "1"}
+        yield Git(Path(top), {**git.marks, **git_variables, MAIN_REPOSITORY: str(top_folder)})
 
 
 @asynccontextmanager
@@ -85,15 +85,15 @@ async def _staged_anew(git: Git) -> AsyncGenerator[Git]:
 
 async def between(git: Git, wanted: str) -> tuple[ReviewedChange, str]:
     """Returns the change of a range as git writes it (`A..B`, `A...B`) or of one commit, and the last commit in it."""
-    old, dots, new = wanted.partition("...") if "..." in wanted else wanted.partition("..")
-    end = await git.commit_of((new or "HEAD") if dots else old)
-    start = await git.commit_of((old or "HEAD") if dots else f"{old}~1")
-    if not end or (dots and not start):
+    old_revision, range_dots, new_revision = wanted.partition("...") if "..." in wanted else wanted.partition("..")
+    end = await git.commit_of((new_revision or "HEAD") if range_dots else old_revision)
+    start = await git.commit_of((old_revision or "HEAD") if range_dots else f"{old_revision}~1")
+    if not end or (range_dots and not start):
         raise UsageError("review.no_range", range=wanted)
     if not start:
         # In a repository's first commit, all files are new.
         start = await git("hash-object", "-t", "tree", "--stdin")
-    if dots == "...":
+    if range_dots == "...":
         start = (await git("merge-base", start, end)).strip()
     changed_paths = await git.changed(start, end)
     return ReviewedChange(await git.diff(start, end), await _before(git, start, changed_paths), wanted), end
@@ -135,15 +135,15 @@ async def patched(folder: Path, diff: str) -> AsyncGenerator[tuple[Path, Reviewe
         raise UsageError("review.no_diff")
     with tempfile.TemporaryDirectory(prefix="duckflow-review-") as top:
         git, old_folder = Git(folder), Path(top) / "before"
-        is_applied = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
-        patched_folder = folder if is_applied else Path(top) / "tree"
-        if not is_applied:
+        is_already_applied = not (await git.ends("apply", "--check", "--reverse", given=diff)).code
+        patched_folder = folder if is_already_applied else Path(top) / "tree"
+        if not is_already_applied:
             tracked_paths = await git.names("ls-files", "-co", "--exclude-standard", "-z")
             _copy(folder, patched_folder, tracked_paths)
         _copy(patched_folder, old_folder, paths)
         try:
-            await Git(old_folder if is_applied else patched_folder)(
-                "apply", *(("--reverse",) if is_applied else ()), "-", given=diff
+            await Git(old_folder if is_already_applied else patched_folder)(
+                "apply", *(("--reverse",) if is_already_applied else ()), "-", given=diff
             )
         except GitFailed as problem:
             raise UsageError("review.no_fit") from problem

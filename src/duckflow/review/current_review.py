@@ -39,10 +39,10 @@ async def around(diff: str, workspace: Workspace, mapped: Callable[[], MappedFol
     rows, deadline = list[str](), time.monotonic() + SECONDS
     for symbol in touched_symbols:
         seconds = deadline - time.monotonic()
-        uses = (await mapped().uses(symbol, seconds)).meaning("it") if seconds > 0 else []
-        places = [f"{use.path}:{use.line}" for use in uses if use.role != "import"]
-        more_note = f", … ({len(places)})" if len(places) > MOST_USES else ""
-        rows.append(f"{_place(symbol)}{' <- ' if places else ''}{', '.join(places[:MOST_USES])}{more_note}")
+        symbol_uses = (await mapped().uses(symbol, seconds)).meaning("it") if seconds > 0 else []
+        use_places = [f"{use.path}:{use.line}" for use in symbol_uses if use.role != "import"]
+        more_note = f", … ({len(use_places)})" if len(use_places) > MOST_USES else ""
+        rows.append(f"{_place(symbol)}{' <- ' if use_places else ''}{', '.join(use_places[:MOST_USES])}{more_note}")
     return "\n".join(rows)
 
 
@@ -52,12 +52,12 @@ def _place(symbol: Symbol) -> str:
 
 def _innermost(symbols: list[Symbol], lines: set[int]) -> list[Symbol]:
     """Returns the smallest definition around each changed line."""
-    innermost = dict[Symbol, None]()
+    innermost_symbols = dict[Symbol, None]()
     for line in sorted(lines):
         holding_symbols = [symbol for symbol in symbols if symbol.start <= line <= symbol.end]
         if holding_symbols:
-            innermost[min(holding_symbols, key=lambda symbol: symbol.end - symbol.start)] = None
-    return list(innermost)
+            innermost_symbols[min(holding_symbols, key=lambda symbol: symbol.end - symbol.start)] = None
+    return list(innermost_symbols)
 
 
 def changed_lines(diff: str) -> dict[str, set[int]]:

@@ -105,8 +105,8 @@ def as_text(findings: Sequence[ReviewFinding], words: Words) -> str:
         return words("review.nothing")
     blocks = list[str]()
     for finding in by_weight(findings):
-        mark = words("review.shown" if finding.shown else "review.unshown")
-        lines = [f"{finding.place}  {words(f'review.severity.{finding.severity}')}  {mark}", f"  {finding.text}"]
+        shown_word = words("review.shown" if finding.shown else "review.unshown")
+        lines = [f"{finding.place}  {words(f'review.severity.{finding.severity}')}  {shown_word}", f"  {finding.text}"]
         blocks.append("\n".join(lines + (_witness_lines(finding.witness, words) if finding.witness else [])))
     return "\n\n".join(blocks)
 
@@ -129,17 +129,17 @@ def as_json(findings: Sequence[ReviewFinding], usage: Usage, outcome: str) -> st
 
 def as_sarif(findings: Sequence[ReviewFinding], words: Words) -> str:
     """Returns SARIF with two rules: one for findings that a witness shows, one for all others."""
-    results = [_result(finding, words) for finding in by_weight(findings)]
+    sarif_results = [_result(finding, words) for finding in by_weight(findings)]
     rules = [{"id": rule, "shortDescription": {"text": words(f"review.{rule}")}} for rule in ("shown", "unshown")]
     driver = {"name": "duckflow", "semanticVersion": __version__, "rules": rules}
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
-    return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1)
+    sarif_run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": sarif_results}
+    return json.dumps({"$schema": SARIF, "version": "2.1.0", "runs": [sarif_run]}, ensure_ascii=False, indent=1)
 
 
 def _result(finding: ReviewFinding, words: Words) -> dict[str, Any]:
     region, uri = {"startLine": finding.line}, quote(finding.path)
     location = {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}
-    result: dict[str, Any] = {
+    sarif_result: dict[str, Any] = {
         "ruleId": "shown" if finding.shown else "unshown",
         "ruleIndex": 0 if finding.shown else 1,
         "level": LEVELS[finding.severity],
@@ -148,5 +148,5 @@ def _result(finding: ReviewFinding, words: Words) -> dict[str, Any]:
     }
     if finding.witness:
         status = words(f"review.witness.{finding.witness.status}")
-        result["properties"] = {"witness": finding.witness.model_dump(mode="json"), "witnessStatus": status}
-    return result
+        sarif_result["properties"] = {"witness": finding.witness.model_dump(mode="json"), "witnessStatus": status}
+    return sarif_result

@@ -54,7 +54,7 @@ def require_contained(environ: Mapping[str, str], home: Path, really: bool, root
 
 
 def looks_contained(environ: Mapping[str, str], root: Path) -> bool:
-    if environ.get("container") or any((root / mark).exists() for mark in MARKS):
+    if environ.get("container") or any((root / marker_file).exists() for marker_file in MARKS):
         return True
     if any(variables.items() <= environ.items() for variables in THROWN_AWAY):
         return True
@@ -81,9 +81,9 @@ def keep_environment_to_itself() -> None:
         os.putenv(name, value)
     process = ctypes.CDLL(None, use_errno=True)
     stat_fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    start, end = int(stat_fields[ENVIRONMENT_FROM]), int(stat_fields[ENVIRONMENT_TO])
-    if 0 < start < end:
-        ctypes.memset(start, 0, end - start)
+    start_address, end_address = int(stat_fields[ENVIRONMENT_FROM]), int(stat_fields[ENVIRONMENT_TO])
+    if 0 < start_address < end_address:
+        ctypes.memset(start_address, 0, end_address - start_address)
     process.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 

@@ -94,27 +94,27 @@ RENAME_NOREPLACE = 1
 def write_whole(folder: int, name: str, data: bytes, expect: str | None) -> None:
     """Puts `data` in place of the file if it still has the digest `expect` (`absent`: if there is none yet). The name
     must not be a link. An old file's mode and owner stay."""
-    old_facts = _facts(folder, name)
-    if old_facts:
-        refuse_special(old_facts, name)
-        if stat.S_ISLNK(old_facts.st_mode):
+    old_stat = _facts(folder, name)
+    if old_stat:
+        refuse_special(old_stat, name)
+        if stat.S_ISLNK(old_stat.st_mode):
             raise changed(name)
         # Renaming over it would work, but a file marked read-only is meant to stay.
         if not os.access(name, os.W_OK, dir_fd=folder):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), name)
-    temporary = f".duckflow-{os.urandom(6).hex()}.tmp"
-    handle = os.open(temporary, NEW, 0o600 if old_facts else 0o666, dir_fd=folder)
+    new_name = f".duckflow-{os.urandom(6).hex()}.tmp"
+    handle = os.open(new_name, NEW, 0o600 if old_stat else 0o666, dir_fd=folder)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            if old_facts:
-                _keep_owner_and_mode(file.fileno(), old_facts)
+            if old_stat:
+                _keep_owner_and_mode(file.fileno(), old_stat)
             os.fsync(file.fileno())
-        _put_in_place(folder, temporary, name, expect)
+        _put_in_place(folder, new_name, name, expect)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
+            os.unlink(new_name, dir_fd=folder)
         raise
     _sync(folder)
 
@@ -189,10 +189,10 @@ def _rename_by_kernel(source_folder: int, source: str, target_folder: int, targe
     libc = ctypes.CDLL(None, use_errno=True)
     if not hasattr(libc, "renameat2"):
         return errno.ENOSYS
-    failed = libc.renameat2(
+    has_failed = libc.renameat2(
         source_folder, os.fsencode(source), target_folder, os.fsencode(target), ctypes.c_uint(RENAME_NOREPLACE)
     )
-    return ctypes.get_errno() if failed else 0
+    return ctypes.get_errno() if has_failed else 0
 
 
 Kind = Literal["file", "folder", "link", "special"]
@@ -245,8 +245,8 @@ class Presence:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
-        for lock in folder.iterdir():
-            self.alive(lock.name)
+        for lock_file in folder.iterdir():
+            self.alive(lock_file.name)
         self.token = os.urandom(8).hex()
         self.close = weakref.finalize(self, os.close, hold_lock(folder / self.token, os.O_CREAT))
 

@@ -82,10 +82,10 @@ class Git:
     async def __call__(self, *words: str, values: Sequence[str] = (), given: str = "") -> str:
         """Runs git, with `given` as its input, and returns its output without the newline at the end. Raises GitFailed
         when git fails."""
-        result = await self.ends(*words, values=values, given=given)
-        if result.code:
-            raise GitFailed(f"git {words[0]}", (result.errors or result.output).strip()[-LONGEST_REASON:])
-        return result.output.removesuffix("\n")
+        git_result = await self.ends(*words, values=values, given=given)
+        if git_result.code:
+            raise GitFailed(f"git {words[0]}", (git_result.errors or git_result.output).strip()[-LONGEST_REASON:])
+        return git_result.output.removesuffix("\n")
 
     async def ends(self, *words: str, values: Sequence[str] = (), given: str = "") -> GitResult:
         """Runs git, with `given` as its input, and returns its result even when git ends with an error. `values` are
@@ -102,10 +102,10 @@ class Git:
     def _pinned(self) -> dict[str, str]:
         if self._place is None:
             return {}
-        common = self._place.parent.parent
-        if _brings_programs(Repository(self.folder, self._place, common)):
+        common_folder = self._place.parent.parent
+        if _brings_programs(Repository(self.folder, self._place, common_folder)):
             raise GitFailed("git worktree", str(self._place / "config.worktree"))
-        return {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(self.folder), "GIT_COMMON_DIR": str(common)}
+        return {"GIT_DIR": str(self._place), "GIT_WORK_TREE": str(self.folder), "GIT_COMMON_DIR": str(common_folder)}
 
     async def names(self, *words: str, values: Sequence[str] = ()) -> tuple[str, ...]:
         """Runs git with `-z` and returns the names of files that it prints."""
@@ -115,11 +115,11 @@ class Git:
         """Returns a diff that no setting of the repository can shape, so that no change can be hidden in it. `made` is
         a file that git does not know yet; it is shown as new."""
         words = ("--no-index", "--", "/dev/null", made) if made else ()
-        result = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
+        git_result = await self.ends("diff", *WHOLE_DIFF, *words, values=commits)
         # Code 1 says that two files differ.
-        if result.code > 1:
-            raise GitFailed("git diff", result.errors.strip()[-LONGEST_REASON:])
-        return "\n".join(map(_readable_part, FILES.split(result.output.removesuffix("\n"))))
+        if git_result.code > 1:
+            raise GitFailed("git diff", git_result.errors.strip()[-LONGEST_REASON:])
+        return "\n".join(map(_readable_part, FILES.split(git_result.output.removesuffix("\n"))))
 
     async def changed(self, *commits: str, within: Iterable[str] = ()) -> tuple[str, ...]:
         """Returns the names of the files that differ between the commits and match the pathspecs in `within`."""
@@ -127,13 +127,13 @@ class Git:
 
     async def commit_of(self, name: str) -> str:
         """Returns the full id of the commit with this name, or an empty text where there is none."""
-        result = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
-        return "" if result.code else result.output.strip()
+        git_result = await self.ends("rev-parse", "--verify", "--quiet", values=[f"{name}^{{commit}}"])
+        return "" if git_result.code else git_result.output.strip()
 
     async def checked_out(self) -> str:
         """Returns the branch that is checked out, or an empty text where no branch is (a bare commit)."""
-        result = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
-        return result.output.strip()
+        git_result = await self.ends("symbolic-ref", "--quiet", "--short", "HEAD")
+        return git_result.output.strip()
 
     async def checkout_of(self, branch: str) -> "Git | None":
         """Returns the worktree, or the main folder, in which this branch is checked out, or None. Commands can write
@@ -151,9 +151,9 @@ class Git:
 
     async def worktree_at(self, folder: Path) -> "Git | None":
         """Returns git for a worktree, if this repository and the folder name each other."""
-        common = Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir")).resolve()
+        common_folder = Path(await self("rev-parse", "--path-format=absolute", "--git-common-dir")).resolve()
         repository = find_repository(folder.resolve())
-        if repository is None or repository.common != common or not points_back(repository):
+        if repository is None or repository.common != common_folder or not points_back(repository):
             return None
         return Git(repository.top, self.marks, repository.folder)
 
@@ -164,8 +164,8 @@ class Git:
     async def move_branch(self, branch: str, commit: str, before: str) -> None:
         """Moves a branch, if it still points to the commit `before`; an empty `before` means that it must not exist
         yet."""
-        values = [f"refs/heads/{branch}", commit, before or "0" * len(commit)]
-        await self("update-ref", "-m", "duckflow fleet", values=values)
+        ref_values = [f"refs/heads/{branch}", commit, before or "0" * len(commit)]
+        await self("update-ref", "-m", "duckflow fleet", values=ref_values)
 
     async def remove_branch(self, branch: str, before: str) -> bool:
         """Removes a branch if it still points to the commit `before`, and says whether it is gone."""
@@ -252,8 +252,8 @@ def _readable_part(text: str) -> str:
 def pathspecs(patterns: Iterable[str], exclude: bool = False) -> tuple[str, ...]:
     """Turns patterns as people write them, from the top of the repository, into pathspecs: `src` means everything in
     it, `*.py` the files at the top, `**/*.py` also those in folders."""
-    magic = "top,exclude,glob" if exclude else "top,glob"
-    return tuple(f":({magic}){pattern.removeprefix('./').rstrip('/')}" for pattern in patterns)
+    magic_words = "top,exclude,glob" if exclude else "top,glob"
+    return tuple(f":({magic_words}){pattern.removeprefix('./').rstrip('/')}" for pattern in patterns)
 
 
 def copy_exactly(source: Path, name: str, target: Path) -> None:
@@ -263,14 +263,14 @@ def copy_exactly(source: Path, name: str, target: Path) -> None:
     folder = hold(top.parent, (top / name).parent)
     try:
         last_name = Path(name).name
-        about = os.stat(last_name, dir_fd=folder, follow_symlinks=False)
-        if stat.S_ISLNK(about.st_mode):
+        file_stat = os.stat(last_name, dir_fd=folder, follow_symlinks=False)
+        if stat.S_ISLNK(file_stat.st_mode):
             target.symlink_to(os.readlink(last_name, dir_fd=folder))
             return
         with os.fdopen(open_regular(folder, last_name), "rb") as file, target.open("xb") as copied_file:
             shutil.copyfileobj(file, copied_file)
-        target.chmod(stat.S_IMODE(about.st_mode))
-        os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
+        target.chmod(stat.S_IMODE(file_stat.st_mode))
+        os.utime(target, ns=(file_stat.st_atime_ns, file_stat.st_mtime_ns))
     finally:
         os.close(folder)
 

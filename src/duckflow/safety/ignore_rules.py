@@ -278,8 +278,8 @@ def _users_file(repository: Repository | None) -> Path | None:
 def _unquoted(value: str) -> str:
     """Returns a value of git's settings without its quotes, escapes and comment."""
     parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
-    pieces = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
-    return "".join(pieces).strip()
+    unquoted_pieces = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
+    return "".join(unquoted_pieces).strip()
 
 
 GIT = ".git"

@@ -99,8 +99,8 @@ class Repository:
         """Yields the repositories within this one: submodules, and repositories that were added like files."""
         if not (self.folder / "index").exists():
             return
-        for name, entry in self._index().items():
-            if int.from_bytes(entry[:4]) == GITLINK and (inner_repository := _repository_at(self.top / name)):
+        for name, entry_bytes in self._index().items():
+            if int.from_bytes(entry_bytes[:4]) == GITLINK and (inner_repository := _repository_at(self.top / name)):
                 yield inner_repository
 
     def index(self) -> dict[str, bytes]:
@@ -116,8 +116,8 @@ class Repository:
         index_stat = (self.folder / "index").stat()
         stamp = (index_stat.st_ino, index_stat.st_size, index_stat.st_mtime_ns, index_stat.st_ctime_ns)
         # The hash that names contents: `sha1` or `sha256`.
-        names = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
-        if (index := _index(str(self.folder), stamp, DIGESTS[names])) is None:
+        hash_name = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
+        if (index := _index(str(self.folder), stamp, DIGESTS[hash_name])) is None:
             raise ValueError(self.folder)
         return index
 
@@ -223,19 +223,19 @@ def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator
         if folder not in before:
             yield "git_made", folder or "."
             continue
-        old, new = before[folder], after.get(folder, [""] * 5)
-        old_packs, new_packs = ({*"".join(marks[3:4]).split()} for marks in (old, new))
+        old_marks, new_marks = before[folder], after.get(folder, [""] * 5)
+        old_packs, new_packs = ({*"".join(marks[3:4]).split()} for marks in (old_marks, new_marks))
         if old_packs - new_packs and not new_packs - old_packs:
             yield "packs", folder or "."
         if folder in covered:
             continue
         if folder not in after:
             yield "git_gone", folder or "."
-        elif old[0] != new[0]:
-            yield "head", f"{folder}: {old[0]} → {new[0]}".removeprefix(": ")
-        elif old[1] != new[1]:
+        elif old_marks[0] != new_marks[0]:
+            yield "head", f"{folder}: {old_marks[0]} → {new_marks[0]}".removeprefix(": ")
+        elif old_marks[1] != new_marks[1]:
             yield "refs", folder or "."
-        if folder in after and old[2] != new[2]:
+        if folder in after and old_marks[2] != new_marks[2]:
             yield "index", folder or "."
 
 
@@ -309,35 +309,35 @@ def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]
 
 def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:
     """Returns the entries of an index file, and the name of the shared index with further entries, if there is one."""
-    magic, version, count = struct.unpack_from(">4sII", data)
-    if magic != b"DIRC" or version not in (2, 3, 4):
+    signature, version, count = struct.unpack_from(">4sII", data)
+    if signature != b"DIRC" or version not in (2, 3, 4):
         raise ValueError(f"index version {version}")
     entries, replacing_entries = dict[bytes, bytes](), list[bytes]()
     offset, name = 12, b""
     for _ in range(count):
-        start = offset
+        entry_start = offset
         offset += STAT_BYTES + digest
         (flags,) = struct.unpack_from(">H", data, offset)
         offset += FLAG_BYTES + (2 if version >= 3 and flags & EXTENDED else 0)
-        entry = data[start + MODE_AT : start + MODE_AT + 4] + data[start + STAT_BYTES : offset]
+        entry_bytes = data[entry_start + MODE_AT : entry_start + MODE_AT + 4] + data[entry_start + STAT_BYTES : offset]
         if version == 4:
             dropped_length, offset = read_number(data, offset)
-            end = data.index(b"\0", offset)
-            name = name[: len(name) - dropped_length] + data[offset:end]
-            offset = end + 1
+            name_end = data.index(b"\0", offset)
+            name = name[: len(name) - dropped_length] + data[offset:name_end]
+            offset = name_end + 1
         else:
             length = flags & LONG_NAME
-            end = offset + length if length < LONG_NAME else data.index(b"\0", offset)
-            name = data[offset:end]
-            offset = start + (end - start + 8) // 8 * 8
+            name_end = offset + length if length < LONG_NAME else data.index(b"\0", offset)
+            name = data[offset:name_end]
+            offset = entry_start + (name_end - entry_start + 8) // 8 * 8
         if not name:
             # Such an entry takes the place of one of the shared index.
-            replacing_entries.append(entry)
-        elif len(name) > LONGEST_PATH or len(entries.get(name, b"")) >= MOST_STAGES * len(entry):
+            replacing_entries.append(entry_bytes)
+        elif len(name) > LONGEST_PATH or len(entries.get(name, b"")) >= MOST_STAGES * len(entry_bytes):
             raise ValueError(name)
         else:
             # In a conflict, one path has several entries.
-            entries[name] = entries.get(name, b"") + entry
+            entries[name] = entries.get(name, b"") + entry_bytes
     entries[b""] = b"".join(replacing_entries)
     return entries, _shared(data, offset, digest)
 
@@ -348,8 +348,8 @@ def _saw(index: bytes, path: Path) -> bool:
         file_stat = path.lstat()
     except OSError:
         return False
-    times = (*divmod(file_stat.st_ctime_ns, 10**9), *divmod(file_stat.st_mtime_ns, 10**9))
-    time_bytes = b"".join((number & 0xFFFFFFFF).to_bytes(4) for number in times)
+    stat_times = (*divmod(file_stat.st_ctime_ns, 10**9), *divmod(file_stat.st_mtime_ns, 10**9))
+    time_bytes = b"".join((number & 0xFFFFFFFF).to_bytes(4) for number in stat_times)
     offset = index.find(time_bytes)
     return offset >= 0 and index[offset + INODE_AT : offset + MODE_AT] == (file_stat.st_ino & 0xFFFFFFFF).to_bytes(4)
 
@@ -372,19 +372,19 @@ def _digest_size(index: bytes) -> int:
 
 def read_number(data: bytes, at: int) -> tuple[int, int]:
     """Returns a number that takes a varying number of bytes, and the position after it."""
-    byte, end = data[at], at + LONGEST_NUMBER
-    value = byte & 0x7F
-    while byte & 0x80 and at < end:
+    byte, last_position = data[at], at + LONGEST_NUMBER
+    number = byte & 0x7F
+    while byte & 0x80 and at < last_position:
         at += 1
         byte = data[at]
-        value = ((value + 1) << 7) | (byte & 0x7F)
-    return value, at + 1
+        number = ((number + 1) << 7) | (byte & 0x7F)
+    return number, at + 1
 
 
 def _shared(data: bytes, at: int, digest: int) -> str:
     while at + 8 <= len(data) - digest:
-        kind, size = struct.unpack_from(">4sI", data, at)
-        if kind == b"link":
+        extension_name, size = struct.unpack_from(">4sI", data, at)
+        if extension_name == b"link":
             return data[at + 8 : at + 8 + digest].hex()
         at += 8 + size
     return ""
@@ -396,5 +396,5 @@ def _first_line(path: Path) -> str:
         line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):
         return ""
-    is_usable = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
-    return os.fsdecode(line) if is_usable else ""
+    is_usable_line = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
+    return os.fsdecode(line) if is_usable_line else ""

@@ -239,8 +239,8 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         _weigh_file(impact, scale)
         # A lesson is one line in a file that Duckflow itself makes; it has its own operation.
         writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
-        new = impact.change == "create"
-        if writes_content and (runs_later(impact.path, new, folder) or _is_program(impact.path, folder)):
+        is_new_file = impact.change == "create"
+        if writes_content and (runs_later(impact.path, is_new_file, folder) or _is_program(impact.path, folder)):
             # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if len(deed.impacts) > MANY_FILES:
@@ -269,11 +269,11 @@ def _added(impact: FileImpact) -> bool:
 def _weigh_command(command: JudgedCommand, scale: _Scale) -> None:
     if command.verdict == "safe" and command.sandboxed and not command.network and not command.secrets:
         return
-    level: Risk = "medium" if command.tools else "high"
-    scale.add(level)
+    risk_level: Risk = "medium" if command.tools else "high"
+    scale.add(risk_level)
     for reason in command.reasons:
         always_ask = reason.key in NOT_FULLY_READ | REVEALING
-        scale.add("high" if always_ask else level, reason, always_ask)
+        scale.add("high" if always_ask else risk_level, reason, always_ask)
     if command.verdict == "dangerous":
         scale.add("forbidden", always=True)
     if not command.sandboxed:
@@ -346,11 +346,11 @@ def judge(mode: Mode, risk: Assessment, changes: bool, doubtful: bool) -> Ruling
     edits = risk.level == "medium" and not risk.runs
     match mode:
         case Mode.ASK | Mode.PLAN:
-            passes = False
+            passes_gate = False
         case Mode.AUTO_EDIT:
-            passes = edits
+            passes_gate = edits
         case Mode.AUTO:
-            passes = (edits and not risk.beyond_undo) or risk.comes_back
+            passes_gate = (edits and not risk.beyond_undo) or risk.comes_back
         case Mode.FULL_AUTO:
-            passes = True
-    return "pass" if passes or risk.level == "low" else "ask"
+            passes_gate = True
+    return "pass" if passes_gate or risk.level == "low" else "ask"

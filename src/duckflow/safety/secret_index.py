@@ -97,7 +97,7 @@ class SecretIndex:
         followed."""
         with self._lock:
             self._forget_moved()
-            waiting_folders, listed_folders, count, paths, links = (
+            waiting_folders, listed_folders, count, paths, link_paths = (
                 deque([""]),
                 dict[str, ListedFolder](),
                 0,
@@ -111,9 +111,9 @@ class SecretIndex:
                     count += listed_folder.read
                     waiting_folders.extend(listed_folder.folders)
                     paths += listed_folder.secrets
-                    links += listed_folder.links
+                    link_paths += listed_folder.links
             self._listed = listed_folders
-            self._linked |= {path for link in links for path in _behind(os.path.realpath(self._folder), link)}
+            self._linked |= {path for link in link_paths for path in _behind(os.path.realpath(self._folder), link)}
             paths += sorted(path for path in self._linked.difference(paths) if (self._folder / path).is_file())
             return SecretFiles((*paths, *self._other_names(paths)), count <= self._most)
 
@@ -136,13 +136,13 @@ class SecretIndex:
     def covered(self, record: Path | None = None) -> CoveredSecrets:
         """Returns the secret files that git does not track. An entry of git's index proves that a file is tracked only
         if `_believed` accepts the entry. `record` is the file that remembers which secret files git tracked."""
-        links = BEHIND_LINKS + str(self._folder)
+        links_key = BEHIND_LINKS + str(self._folder)
         if self._tracked is None:
-            self._linked |= {*_recorded(record).get(links, ())}
-        linked_before = len(self._linked)
+            self._linked |= {*_recorded(record).get(links_key, ())}
+        linked_count = len(self._linked)
         files = self.look()
-        if record and len(self._linked) != linked_before:
-            _keep(record, links, [*self._linked])
+        if record and len(self._linked) != linked_count:
+            _keep(record, links_key, [*self._linked])
         if not files.paths and self._tracked is not None:
             return CoveredSecrets(whole=files.whole)
         repository = find_repository(self._folder)
@@ -242,28 +242,28 @@ def _entries(place: str, inner: str, secret: Callable[[str], bool]) -> Entries:
     """Returns the folders, the secret files and the links with names of secrets in a folder. A folder that cannot be
     looked into is a secret itself: whoever may change its mode can read its files."""
     try:
-        with os.scandir(place) as scan:
-            entries = list(scan)
+        with os.scandir(place) as folder_scan:
+            entries = list(folder_scan)
         if inner and not os.access(place, os.X_OK):
             return Entries(secrets=[inner])
     except PermissionError:
         return Entries(secrets=[inner] if inner else [])
     except OSError:
         return Entries()
-    folders, secrets, links = list[str](), list[str](), list[str]()
-    in_git = "/.git/" in f"/{inner}/"
+    folders, secrets, link_paths = list[str](), list[str](), list[str]()
+    is_in_git = "/.git/" in f"/{inner}/"
     # Skips the history of git and Mercurial: objects, and files under the names that they have in the project.
-    history = "objects" if in_git and any(entry.name == "HEAD" for entry in entries) else ""
+    history = "objects" if is_in_git and any(entry.name == "HEAD" for entry in entries) else ""
     history = "store" if inner.rpartition("/")[2] == ".hg" else history
     for entry in entries:
         path = f"{inner}/{entry.name}" if inner else entry.name
         if entry.is_dir(follow_symlinks=False):
             folders += [path] if entry.name != history else []
         elif entry.is_symlink():
-            links += [path] if secret(path) or secret(f"{path}/{ANY_NAME}") else []
-        elif secret(path) and entry.is_file(follow_symlinks=False) and not (in_git and _is_record(entry.path)):
+            link_paths += [path] if secret(path) or secret(f"{path}/{ANY_NAME}") else []
+        elif secret(path) and entry.is_file(follow_symlinks=False) and not (is_in_git and _is_record(entry.path)):
             secrets.append(path)
-    return Entries(folders, secrets, links)
+    return Entries(folders, secrets, link_paths)
 
 
 def _behind(top: str, link: str) -> Iterator[str]:
@@ -300,9 +300,9 @@ def _packages(place: str, inner: str) -> Iterator[Entries]:
     waiting_folders = [(place, inner)]
     while waiting_folders:
         place, inner = waiting_folders.pop()
-        entries = _entries(place, inner, own_secret_name)
-        waiting_folders += [(f"{place}/{path.rpartition('/')[2]}", path) for path in entries.folders]
-        yield entries
+        folder_entries = _entries(place, inner, own_secret_name)
+        waiting_folders += [(f"{place}/{path.rpartition('/')[2]}", path) for path in folder_entries.folders]
+        yield folder_entries
 
 
 def _holds(path: Path, entry: bytes) -> bool:

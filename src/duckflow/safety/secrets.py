@@ -129,9 +129,9 @@ def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] =
         hidden_count += sum(line is not None for line in cleaned_lines)
         text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned_lines, strict=True))
     text, passing_count = re.subn(IN_PASSING, lambda match: (match[1] or match[2] or match[3] or "") + BLOT, text)
-    text, keys = re.subn(WHOLE_KEY, BLOT, text)
-    text, tokens = re.subn(CONTENTS, lambda match: (match[1] or "") + BLOT, text)
-    return Masked(text, hidden_count + passing_count + keys + tokens)
+    text, key_count = re.subn(WHOLE_KEY, BLOT, text)
+    text, token_count = re.subn(CONTENTS, lambda match: (match[1] or "") + BLOT, text)
+    return Masked(text, hidden_count + passing_count + key_count + token_count)
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:
@@ -139,9 +139,9 @@ def _without(line: str, secret: frozenset[str]) -> str | None:
     The beginning may be a file's name, a number or a mark that a program puts before a line of a file."""
     if line.strip() in secret:
         return BLOT
-    for mark in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
-        if line[mark.end() :].strip() in secret:
-            return line[: mark.end()] + BLOT
+    for mark_match in islice(re.finditer(MARKS, line), MARKS_LOOKED_AT):
+        if line[mark_match.end() :].strip() in secret:
+            return line[: mark_match.end()] + BLOT
     return None
 
 
@@ -216,8 +216,8 @@ def _secret_value(name: str, value: str) -> bool:
         return False
     if re.search(TELLING, name):
         return len(value) >= SHORTEST_VALUE
-    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return is_mixed and len(value) >= SHORTEST_RANDOM
+    has_letters_and_digits = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return has_letters_and_digits and len(value) >= SHORTEST_RANDOM
 
 
 def _lines(path: Path) -> Iterator[str]:

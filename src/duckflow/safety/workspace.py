@@ -107,7 +107,7 @@ class Walk:
     def _descend(self, trail: Trail, pending: deque[str], create: bool) -> OSError | None:
         """Follows the names as long as they are folders. The names after that stay in `pending`, and the reason for
         stopping is returned."""
-        links = 0
+        link_count = 0
         while pending:
             name = pending.popleft()
             if name == "..":
@@ -116,14 +116,14 @@ class Walk:
             try:
                 self._enter(trail, name, create)
             except OSError as problem:
-                target = link_text(trail.folder, name) if problem.errno in NOT_A_FOLDER else None
-                if target is None:
+                link_target = link_text(trail.folder, name) if problem.errno in NOT_A_FOLDER else None
+                if link_target is None:
                     pending.appendleft(name)
                     return problem
-                links += 1
-                if links > MAX_LINKS:
+                link_count += 1
+                if link_count > MAX_LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
-                pending.extendleft(reversed(self._target(trail, target)))
+                pending.extendleft(reversed(self._target(trail, link_target)))
         return None
 
     def _enter(self, trail: Trail, name: str, create: bool) -> None:
@@ -182,9 +182,9 @@ class Workspace:
         """Returns the standard spelling of a path: relative, without links and `..`. With `follow` the last name is
         resolved too."""
         names = self._names(path)
-        last_names = [] if follow or not names or names[-1] == ".." else [names.pop()]
+        unfollowed_names = [] if follow or not names or names[-1] == ".." else [names.pop()]
         with _naming(path):
-            real_path = "/".join(self._walk.real_names(names) + last_names)
+            real_path = "/".join(self._walk.real_names(names) + unfollowed_names)
         # A name that starts with `~` must not read as the home folder when it is used again.
         return f"./{real_path}" if real_path.startswith("~") else real_path or HERE
 
@@ -198,8 +198,8 @@ class Workspace:
         """Returns the whole file; one larger than `limit` is refused before it is read."""
         with self.open(path) as file:
             size = os.fstat(file.fileno()).st_size
-            data = file.read(limit + 1) if size <= limit else b""
-        if size > limit or len(data) > limit:
+            file_bytes = file.read(limit + 1) if size <= limit else b""
+        if size > limit or len(file_bytes) > limit:
             name = shown(path)
             raise ToolError(
                 f"{name} is too large ({shown_size(size)}; at most {shown_size(limit)} are read). "
@@ -209,7 +209,7 @@ class Workspace:
                 size=shown_size(size),
                 limit=shown_size(limit),
             )
-        return data
+        return file_bytes
 
     def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
         """Replaces or makes the file and its folders, and returns the new digest. The file must still have the digest
@@ -255,8 +255,8 @@ class Workspace:
         with self._place(path) as place:
             handle = os.open(place.name, READ_FOLDER, dir_fd=place.folder)
         try:
-            with os.scandir(handle) as scan:
-                return sorted(_entries(scan, "" if prefix == HERE else prefix + "/"), key=lambda item: item.path)
+            with os.scandir(handle) as folder_scan:
+                return sorted(_entries(folder_scan, "" if prefix == HERE else prefix + "/"), key=lambda item: item.path)
         finally:
             os.close(handle)
 
@@ -267,25 +267,25 @@ class Workspace:
         but not entered."""
         pending_entries = self.listdir(path)[::-1]
         while pending_entries:
-            item = pending_entries.pop()
-            yield item
-            if item.kind != "folder" or item.path.count("/") >= MAX_DEPTH or not enter(item):
+            folder_entry = pending_entries.pop()
+            yield folder_entry
+            if folder_entry.kind != "folder" or folder_entry.path.count("/") >= MAX_DEPTH or not enter(folder_entry):
                 continue
             try:
-                pending_entries.extend(reversed(self.listdir(f"./{item.path}")))
+                pending_entries.extend(reversed(self.listdir(f"./{folder_entry.path}")))
             except (OSError, PathRefused):
                 # The folder was removed meanwhile, or may not be read. Other folders can still be listed.
                 continue
 
     def _names(self, path: str) -> list[str]:
-        facts = os.fstat(self._root)
-        if facts.st_nlink == 0:
+        root_stat = os.fstat(self._root)
+        if root_stat.st_nlink == 0:
             folder_name = shown(str(self.root))
             raise PathRefused(
                 f"The work folder {folder_name} was removed. Tell the user.", "path.no_folder", path=folder_name
             )
         with _naming(path):
-            return names_of(path, facts)
+            return names_of(path, root_stat)
 
     @contextmanager
     def _place(self, path: str, follow: bool = True, create: bool = False) -> Generator[Place]:
@@ -312,20 +312,20 @@ class Workspace:
                 return Place(self._walk.open_folder(names, create), HERE)
             folder = self._walk.open_folder(names[:-1], create)
             try:
-                target = link_text(folder, names[-1]) if follow else None
+                link_target = link_text(folder, names[-1]) if follow else None
             except BaseException:
                 os.close(folder)
                 raise
-            if target is None:
+            if link_target is None:
                 return Place(folder, names[-1])
             os.close(folder)
-            absolute = target.startswith("/")
-            names = beneath(target, os.fstat(self._root)) if absolute else [*names[:-1], *split(target)]
+            is_absolute = link_target.startswith("/")
+            names = beneath(link_target, os.fstat(self._root)) if is_absolute else [*names[:-1], *split(link_target)]
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), names[-1])
 
     def _entry(self, place: Place, path: str, follow: bool) -> FolderEntry:
-        facts = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
-        return entry(self.relative(path, follow), facts)
+        file_stat = os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+        return entry(self.relative(path, follow), file_stat)
 
     def _not_root(self, place: Place) -> None:
         if place.name == HERE:
@@ -356,9 +356,9 @@ def _remove_folder(place: Place, recursive: bool) -> None:
 
 
 def _entries(scanned: Iterator["os.DirEntry[str]"], prefix: str) -> Iterator[FolderEntry]:
-    for item in scanned:
+    for dir_entry in scanned:
         try:
-            yield entry(prefix + item.name, item.stat(follow_symlinks=False))
+            yield entry(prefix + dir_entry.name, dir_entry.stat(follow_symlinks=False))
         except OSError:
             # The entry was removed while the folder was listed.
             continue

@@ -100,9 +100,9 @@ class McpServer:
 
     def _tools(self) -> list[Table]:
         words = self._words
-        prompt = {"prompt": {**TEXT, "description": words("serve.prompt")}}
-        session = {"sessionId": {**TEXT, "description": words("serve.session")}}
-        start = prompt | {
+        prompt_field = {"prompt": {**TEXT, "description": words("serve.prompt")}}
+        session_field = {"sessionId": {**TEXT, "description": words("serve.session")}}
+        start_fields = prompt_field | {
             "cwd": {**TEXT, "description": words("serve.cwd")},
             "mode": {**TEXT, "enum": [str(mode) for mode in OFFERED], "description": words("serve.mode")},
             "model": {**TEXT, "description": words("serve.model")},
@@ -111,13 +111,13 @@ class McpServer:
             {
                 "name": name,
                 "description": words(f"serve.{name}"),
-                "inputSchema": {"type": "object", "properties": properties, "required": required},
+                "inputSchema": {"type": "object", "properties": properties, "required": required_names},
                 "outputSchema": RESULT,
                 "annotations": {"readOnlyHint": False, "destructiveHint": True, "openWorldHint": True},
             }
-            for name, properties, required in (
-                (START, start, ["prompt"]),
-                (REPLY, session | prompt, ["sessionId", "prompt"]),
+            for name, properties, required_names in (
+                (START, start_fields, ["prompt"]),
+                (REPLY, session_field | prompt_field, ["sessionId", "prompt"]),
             )
         ]
 
@@ -148,8 +148,8 @@ class McpServer:
 
     def _elicit(self) -> Callable[[Table], Awaitable[Table]] | None:
         async def put(form: Table) -> Table:
-            result: Any = await self._peer.request("elicitation/create", form)
-            return cast("Table", result) if isinstance(result, dict) else {}
+            form_answer: Any = await self._peer.request("elicitation/create", form)
+            return cast("Table", form_answer) if isinstance(form_answer, dict) else {}
 
         return put if self._elicits else None
 

@@ -48,8 +48,8 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
         yield f"{words(f'gate.{impact.change}')}: {impact.path} (+{impact.added} −{impact.removed})"
     yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
     yield from (f"⚠ {words.phrase(reason)}" for reason in (*gate.reasons, *gate.lasting))
-    for intent in gate.intent:
-        yield f"{words('gate.intent')}: “{one_line(plain(intent), words, LONGEST_WORDS)}”"
+    for intent_text in gate.intent:
+        yield f"{words('gate.intent')}: “{one_line(plain(intent_text), words, LONGEST_WORDS)}”"
     if gate.rationale:
         yield f"{words('gate.rationale')}: “{one_line(plain(gate.rationale), words, LONGEST_WORDS)}”"
     if gate.file_diff:
@@ -65,14 +65,14 @@ def form_of(question: Question, words: Words) -> dict[str, Any]:
     choices = [choice for choice in question.choices if choice.key not in NOT_IN_FORMS]
     labels = [readable(words.phrase(choice.label), words) for choice in choices]
     answer: dict[str, Any] = {"type": "string", "title": words("serve.answer")}
-    is_typed = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
-    if is_typed:
+    needs_typed_answer = question.kind == "text" or (question.gate is not None and question.gate.risk == "forbidden")
+    if needs_typed_answer:
         answer["description"] = " / ".join(labels)
     else:
         answer["enum"] = [choice.key for choice in choices]
         answer["enumNames"] = labels
     reason = {"type": "string", "title": words("serve.reason")}
-    properties = {"answer": answer} if is_typed else {"answer": answer, "reason": reason}
+    properties = {"answer": answer} if needs_typed_answer else {"answer": answer, "reason": reason}
     return {"type": "object", "properties": properties, "required": ["answer"]}
 
 
@@ -135,7 +135,7 @@ class McpTurn:
         stop_hearing = self._conversation.hear(self._hear)
         try:
             # The caller is a program: nothing in its message is the user's own word.
-            outcome = await self._conversation.say(prompt, wish="")
+            turn_outcome = await self._conversation.say(prompt, wish="")
             await self._conversation.work.jobs_over()
         except asyncio.CancelledError:
             self._conversation.interrupt()
@@ -145,7 +145,7 @@ class McpTurn:
             for task in self._asking:
                 task.cancel()
         # A job that a Duck Call paused can be resumed with the next message.
-        return self._result("pacemaker" if self._conversation.state.live_jobs() else outcome)
+        return self._result("pacemaker" if self._conversation.state.live_jobs() else turn_outcome)
 
     def _result(self, outcome: Outcome) -> Table:
         if self._refused and ended_well(outcome) and not self._acted:
@@ -214,8 +214,8 @@ class McpTurn:
                 answer = refusal(question)
         elif question.gate:
             key = "serve.too_long" if self._elicit else "serve.nobody"
-            subjects = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
-            self._refused.append(plain(self._words(key, what=subjects)))
-        taken_answer = await self._conversation.answer(question.question_id, answer.text, answer.choice)
-        if taken_answer.meaning == "unclear":
+            subjects_text = "; ".join((*question.gate.operations, *(impact.path for impact in question.gate.impacts)))
+            self._refused.append(plain(self._words(key, what=subjects_text)))
+        answer_result = await self._conversation.answer(question.question_id, answer.text, answer.choice)
+        if answer_result.meaning == "unclear":
             await self._conversation.answer(question.question_id, choice=refusal(question).choice)

@@ -131,10 +131,10 @@ class Access:
             await self._app(scope, receive, guarded)
 
     def _refused(self, scope: Any, headers: dict[str, list[str]]) -> Refused | None:
-        hosts, origins, sites = (headers.get(name, []) for name in ("host", "origin", "sec-fetch-site"))
+        hosts, origins, fetch_sites = (headers.get(name, []) for name in ("host", "origin", "sec-fetch-site"))
         if len(hosts) != 1 or not self._place.is_ours(hosts[0].lower()):
             return Refused(421, "serve.foreign_host")
-        if sites and not OWN_SITES.issuperset(sites):
+        if fetch_sites and not OWN_SITES.issuperset(fetch_sites):
             return Refused(403, "serve.foreign_site")
         is_reading = scope["method"] in READING
         if scope["path"] == "/" and is_reading:
@@ -151,10 +151,10 @@ class Access:
 
     def _cookies(self, headers: dict[str, list[str]]) -> Iterable[str]:
         for line in headers.get("cookie", []):
-            for part in line.split(";"):
-                name, _, value = part.strip().partition("=")
+            for cookie_text in line.split(";"):
+                name, _, cookie_value = cookie_text.strip().partition("=")
                 if name == self._cookie:
-                    yield value
+                    yield cookie_value
 
     @property
     def _cookie(self) -> str:
@@ -183,13 +183,13 @@ class Access:
         accepted_languages = ",".join(headers.get("accept-language", [])) if self._as_browser else ""
         words = Words(wanted_language(accepted_languages) or self._words.language)
         if any("text/html" in line for line in headers.get("accept", [])):
-            body, kind = _door(words(refused.key), words.language), b"text/html"
+            body, mime = _door(words(refused.key), words.language), b"text/html"
         else:
-            body, kind = json.dumps({"error": words(refused.key)}, ensure_ascii=False), b"application/json"
-        data = body.encode()
-        sent_headers = [(b"content-type", kind + b"; charset=utf-8"), (b"content-length", b"%d" % len(data))]
+            body, mime = json.dumps({"error": words(refused.key)}, ensure_ascii=False), b"application/json"
+        body_bytes = body.encode()
+        sent_headers = [(b"content-type", mime + b"; charset=utf-8"), (b"content-length", b"%d" % len(body_bytes))]
         await send({"type": "http.response.start", "status": refused.status, "headers": sent_headers})
-        await send({"type": "http.response.body", "body": data})
+        await send({"type": "http.response.body", "body": body_bytes})
 
 
 def _door(sentence: str, language: str) -> str:

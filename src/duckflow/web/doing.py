@@ -40,7 +40,7 @@ async def add(services: PageServices, request: Request) -> Any:
     body, known_models = await read_body(request), _models(services)
     if not services.keys_here:
         raise UsageError("serve.no_keys")
-    name, address, model = (body.text(part).strip()[:LONGEST_NAME] for part in ("name", "address", "model"))
+    name, address, model = (body.text(field).strip()[:LONGEST_NAME] for field in ("name", "address", "model"))
     api_key = body.text("key")
     if len(api_key) > LONGEST_KEY:
         raise UsageError("serve.bad", what=name)
@@ -76,22 +76,22 @@ def _shown(hunk: Hunk) -> dict[str, Any]:
 async def review(services: PageServices, request: Request) -> Any:
     """Carries out one act of a review, such as a comment. All pages get the result with the session's state."""
     body, session = await read_body(request), await services.watched(request)
-    port, outcome = session.conversation.review, None
+    review_port, outcome = session.conversation.review, None
     turn, job, path = body.count("turn"), body.text("job"), body.text("path")
     match body.text("what"):
         case "comment":
             side = "old" if body.text("side") == "old" else "new"
-            await port.comment(turn, path, body.count("line"), body.text("text")[:LONGEST_COMMENT], side, job)
+            await review_port.comment(turn, path, body.count("line"), body.text("text")[:LONGEST_COMMENT], side, job)
         case "drop":
-            port.drop(body.text("comment"))
+            review_port.drop(body.text("comment"))
         case "mark":
-            port.mark(body.text("hunk"), body.flag("reviewed"))
+            review_port.mark(body.text("hunk"), body.flag("reviewed"))
         case "take_back":
-            outcome = await port.take_back(turn, path, body.text("hunk"), job)
+            outcome = await review_port.take_back(turn, path, body.text("hunk"), job)
         case "put_back":
-            outcome = await port.put_back(body.text("hunk"))
+            outcome = await review_port.put_back(body.text("hunk"))
         case "send":
-            go_on(session, port.send(body.text("text")))
+            go_on(session, review_port.send(body.text("text")))
         case what:
             raise UsageError("serve.bad", what=what)
     return {"told": worded(outcome.model_dump(), session.words) if outcome else ""}

@@ -33,12 +33,12 @@ async def fleets(services: PageServices, request: Request) -> Any:
             open_tasks[task_path] = dict(await all_fleets.task(fleet, name))
         except DuckflowError as problem:
             open_tasks[task_path] = {"problem": services.words.error(problem)}
-    facts: dict[str, Any] = {"asked": list(await all_fleets.inbox()), "workers": list(await all_fleets.workers())}
+    fleet_facts: dict[str, Any] = {"asked": list(await all_fleets.inbox()), "workers": list(await all_fleets.workers())}
     fleet_entries: list[dict[str, Any]] = []
     for fleet in await all_fleets.fleets():
-        facts |= {f"{fleet['fleet']}/{task['name']}": task for task in fleet["tasks"]}
+        fleet_facts |= {f"{fleet['fleet']}/{task['name']}": task for task in fleet["tasks"]}
         fleet_entries.append({**fleet, "tasks": [task["name"] for task in fleet["tasks"]]})
-    return worded(facts | {"fleets": fleet_entries, "closely": open_tasks}, services.words)
+    return worded(fleet_facts | {"fleets": fleet_entries, "closely": open_tasks}, services.words)
 
 
 async def diff(services: PageServices, request: Request) -> Any:
@@ -71,8 +71,8 @@ async def answer(services: PageServices, request: Request) -> Any:
     gates = [entry["question"]["gate"] for entry in await all_fleets.inbox() if entry["asked_id"] == asked_id]
     if any(gate and not is_enough(choice, gate["risk"]) for gate in gates):
         return {"taken": "unclear", "told": [services.words("gate.word")]}
-    was_open = await all_fleets.answer(asked_id, body.text("text"), choice, body.flag("for_all_same"))
-    return {"taken": "answer" if was_open else "closed"}
+    question_was_open = await all_fleets.answer(asked_id, body.text("text"), choice, body.flag("for_all_same"))
+    return {"taken": "answer" if question_was_open else "closed"}
 
 
 async def change(services: PageServices, request: Request) -> Any:

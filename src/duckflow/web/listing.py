@@ -46,17 +46,17 @@ async def _follow(
     """Streams the facts until the server closes: first all of them, then those that have changed."""
     yield AGAIN + _told(facts)
     seen_mark, pause = await asyncio.to_thread(mark, services), LOOK_SECONDS
-    read_at = told_at = time.monotonic()
+    last_read_at = last_told_at = time.monotonic()
     while not await services.watching.closes_within(pause):
         began_at, latest_mark = time.monotonic(), await asyncio.to_thread(mark, services)
         message = b""
-        if latest_mark != seen_mark or began_at - read_at > ANYWAY_SECONDS:
-            seen_mark, read_at, facts_before = latest_mark, began_at, facts
+        if latest_mark != seen_mark or began_at - last_read_at > ANYWAY_SECONDS:
+            seen_mark, last_read_at, facts_before = latest_mark, began_at, facts
             with suppress(DuckflowError):
                 facts = await handler(services, request)
             message = _told(changed_facts(facts_before, facts))
-        if message or began_at - told_at > QUIET_SECONDS:
-            told_at = began_at
+        if message or began_at - last_told_at > QUIET_SECONDS:
+            last_told_at = began_at
             yield message or QUIET
         pause = max(LOOK_SECONDS, SHARE * (time.monotonic() - began_at))
 
@@ -102,8 +102,8 @@ async def branch(services: PageServices, request: Request) -> str:
 
 
 async def archive(services: PageServices, request: Request) -> Any:
-    is_away = (await read_body(request)).flag("away")
-    await asyncio.to_thread(services.shelf.archive, _session(request), is_away)
+    is_archived = (await read_body(request)).flag("away")
+    await asyncio.to_thread(services.shelf.archive, _session(request), is_archived)
     return {}
 
 
@@ -116,12 +116,12 @@ async def remove(services: PageServices, request: Request) -> Any:
 async def export(services: PageServices, request: Request) -> Response:
     """Returns the session as a file to save. It is sent as a download, so that nothing in it runs as part of the
     page."""
-    form, session_id = request.query_params.get("format", "html"), _session(request)
-    if form not in FORMATS:
-        raise UsageError("serve.bad", what=form)
-    text = await asyncio.to_thread(services.shelf.export, session_id, form, services.words)
-    headers = {"content-disposition": f'attachment; filename="duckflow-{session_id}.{form}"'}
-    return Response(text, media_type=FORMATS[form], headers=headers)
+    export_format, session_id = request.query_params.get("format", "html"), _session(request)
+    if export_format not in FORMATS:
+        raise UsageError("serve.bad", what=export_format)
+    text = await asyncio.to_thread(services.shelf.export, session_id, export_format, services.words)
+    headers = {"content-disposition": f'attachment; filename="duckflow-{session_id}.{export_format}"'}
+    return Response(text, media_type=FORMATS[export_format], headers=headers)
 
 
 async def search(services: PageServices, request: Request) -> Any:
@@ -160,10 +160,10 @@ async def sessions(services: PageServices, request: Request) -> Any:
     )
     seen_ids = {entry["id"] for entry in held_entries if entry}
     held_entries = [entry for entry in held_entries if entry and not services.shelf.is_of_fleet(entry["folder"])]
-    entries = held_entries + [_old(summary) for key, summary in by_id.items() if key not in seen_ids]
-    entries.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
+    session_entries = held_entries + [_old(summary) for key, summary in by_id.items() if key not in seen_ids]
+    session_entries.sort(key=lambda entry: (ORDER[entry["state"]], -entry["updated"]))
     ask_count = len(await services.fleet.inbox()) + await services.fleet.to_pick() if services.fleet else 0
-    return {"sessions": worded(entries, services.words), "fleet_asks": ask_count}
+    return {"sessions": worded(session_entries, services.words), "fleet_asks": ask_count}
 
 
 def _old(summary: SessionSummary) -> dict[str, Any]:
@@ -192,17 +192,17 @@ async def _held(services: PageServices, session_id: str, known: SessionSummary |
         return None
     state = conversation.state
     summary = SessionSummary(session_id, state.heading, state.title, state.folder, state.turn, 0, 0, False)
-    entry = _old(known or summary._replace(updated=time.time()))
+    session_entry = _old(known or summary._replace(updated=time.time()))
     is_working = conversation.busy or state.at_work
     waits_for = _waits_for(conversation)
-    entry |= {
+    session_entry |= {
         "title": state.heading,
         "cost": state.usage.cost_usd,
         "turns": state.turn,
         "vitals": state.vitals.model_dump(),
         "state": "waiting" if waits_for else "running" if is_working else "idle",
     }
-    return entry | waits_for
+    return session_entry | waits_for
 
 
 def _waits_for(talk: Conversation) -> dict[str, Any]:
@@ -224,8 +224,8 @@ async def _look(services: PageServices, session_id: str) -> Conversation | None:
     session = services.watching.held(session_id)
     if session and session.joined and not session.is_over:
         return session.joined.conversation
-    joined = await services.shelf.join(session_id)
-    if joined is None:
+    joined_session = await services.shelf.join(session_id)
+    if joined_session is None:
         return None
-    await joined.close()
-    return joined.conversation
+    await joined_session.close()
+    return joined_session.conversation

@@ -86,8 +86,8 @@ async def read_body(request: Request) -> "Given":
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
         raise UsageError("serve.not_json")
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
+    async for body_chunk in request.stream():
+        body += body_chunk
         if len(body) > LONGEST_BODY:
             raise UsageError("serve.too_long", most=LONGEST_BODY // (1024 * 1024))
     try:
@@ -104,9 +104,9 @@ class Given:
         self._values = values
 
     def text(self, name: str) -> str:
-        value = self._values.get(name, "")
+        field_value = self._values.get(name, "")
         # Half a surrogate pair cannot be encoded as UTF-8.
-        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
+        return field_value.encode("utf-8", "replace").decode() if isinstance(field_value, str) else ""
 
     def has(self, name: str, value: object) -> bool:
         """Says whether the request has exactly this value under this name."""
@@ -116,17 +116,17 @@ class Given:
         return self._values.get(name) is True
 
     def count(self, name: str) -> int:
-        value = self._values.get(name)
-        return value if type(value) is int and 0 < value < MOST else 0
+        field_value = self._values.get(name)
+        return field_value if type(field_value) is int and 0 < field_value < MOST else 0
 
     def texts(self, name: str) -> "list[str]":
         value: Any = self._values.get(name)
         return [part for part in cast("list[Any]", value) if isinstance(part, str)] if isinstance(value, list) else []
 
     def list(self, name: str) -> "list[Given]":
-        value: Any = self._values.get(name)
-        elements = cast("list[Any]", value) if isinstance(value, list) else []
-        return [Given(cast("dict[str, Any]", part)) for part in elements if isinstance(part, dict)]
+        field_value: Any = self._values.get(name)
+        elements = cast("list[Any]", field_value) if isinstance(field_value, list) else []
+        return [Given(cast("dict[str, Any]", element)) for element in elements if isinstance(element, dict)]
 
 
 def number_of(request: Request, name: str, default: int = 0) -> int:

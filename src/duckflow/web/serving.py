@@ -187,20 +187,20 @@ def reached_at(place: ServedAt) -> ServedAt:
     """Returns the address for others on the network, if the page is served at all addresses of the machine."""
     if not ipaddress.ip_address(place.host).is_unspecified:
         return place
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe_socket:
         try:
-            probe.connect(OUTSIDE)
-            return place._replace(host=probe.getsockname()[0])
+            probe_socket.connect(OUTSIDE)
+            return place._replace(host=probe_socket.getsockname()[0])
         except OSError:
             return place._replace(host="127.0.0.1")
 
 
 def listen(host: str, port: int, tries: int = 1) -> socket.socket:
     """Listens at this port or at one of the next ports; raises OSError when none is free."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + tries):
         # IPPROTO_TCP has small answers sent at once; otherwise each would wait 40 ms for the answer before it.
-        listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listener = socket.socket(address_family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((host, number))

@@ -64,13 +64,13 @@ async def events(services: PageServices, request: Request) -> Response:
         int(last_id) if last_id.isascii() and last_id.isdecimal() and len(last_id) < 16 else number_of(request, "after")
     )
     name = request.query_params.get("panel", "")
-    panel = SidePanel(name, lambda: PANELS[name](services, request)) if name in PANELS else None
-    return services.watching.streamed(session.stream(after_number, panel))
+    side_panel = SidePanel(name, lambda: PANELS[name](services, request)) if name in PANELS else None
+    return services.watching.streamed(session.stream(after_number, side_panel))
 
 
 async def record(services: PageServices, request: Request) -> Any:
-    most = min(number_of(request, "most", MOST_RECORD), MOST_RECORD)
-    return await (await services.watched(request)).record(number_of(request, "before"), most)
+    most_items = min(number_of(request, "most", MOST_RECORD), MOST_RECORD)
+    return await (await services.watched(request)).record(number_of(request, "before"), most_items)
 
 
 async def files(services: PageServices, request: Request) -> Any:
@@ -84,8 +84,8 @@ async def context(services: PageServices, request: Request) -> Any:
     session = await services.watched(request)
     parts: list[dict[str, Any]] = []
     for part in await session.conversation.context():
-        label = session.words(f"context.{part.name}")
-        parts.append({"name": part.name, "label": label, "tokens": part.tokens, "budget": part.budget})
+        part_label = session.words(f"context.{part.name}")
+        parts.append({"name": part.name, "label": part_label, "tokens": part.tokens, "budget": part.budget})
     return parts
 
 
@@ -93,10 +93,10 @@ async def picture(services: PageServices, request: Request) -> Response:
     """Returns a picture that came with a message."""
     session = await services.watched(request)
     data = await asyncio.to_thread(services.shelf.picture, session.session_id, str(request.path_params["digest"]))
-    header = read_header(data)
-    if header is None:
+    picture_header = read_header(data)
+    if picture_header is None:
         raise UsageError("serve.nothing")
-    return Response(data, media_type=header[0], headers={"cache-control": "private, max-age=86400, immutable"})
+    return Response(data, media_type=picture_header[0], headers={"cache-control": "private, max-age=86400, immutable"})
 
 
 async def audit(services: PageServices, request: Request) -> Any:
@@ -112,9 +112,9 @@ async def changes(services: PageServices, request: Request) -> Any:
         return {"turn": turn, "diff": worded(await session.conversation.diff(turn), session.words)}
     turns = await asyncio.to_thread(_changed, services, session.session_id)
     if turn:
-        diffs = [diff for entry in turns if entry["turn"] == turn for diff in entry["diffs"]]
+        diffs = [diff for turn_entry in turns if turn_entry["turn"] == turn for diff in turn_entry["diffs"]]
         return {"turn": turn, "diff": worded("\n".join(diffs), session.words)}
-    return worded([entry | {"diffs": len(entry["diffs"])} for entry in turns], session.words)
+    return worded([turn_entry | {"diffs": len(turn_entry["diffs"])} for turn_entry in turns], session.words)
 
 
 def _items(services: PageServices, session_id: str, kinds: Sequence[str]) -> Iterator[Item]:

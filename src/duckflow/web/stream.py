@@ -49,11 +49,11 @@ class Page:
                 await self._moved.wait()
         except TimeoutError:
             return b""
-        data = b"".join(self._waiting)
+        waiting_bytes = b"".join(self._waiting)
         self._waiting.clear()
         self._size = 0
         self._moved.clear()
-        return data
+        return waiting_bytes
 
 
 class Pages:
@@ -113,23 +113,23 @@ class Pages:
         self._pause = max(SOON_SECONDS, 10 * (time.monotonic() - began_at))
 
     def _tell_passing(self) -> None:
-        items = list(self._soon.values())
+        passing_items = list(self._soon.values())
         self._soon.clear()
-        self._send(item_message(0, items, self._words))
+        self._send(item_message(0, passing_items, self._words))
 
     def _send(self, message: dict[str, Any]) -> None:
         if not self._open or not (message["number"] or message["items"] or "facts" in message):
             return
-        data = sent(message)
+        message_bytes = sent(message)
         for page in self._open:
-            page.put(data)
+            page.put(message_bytes)
             if message["number"]:
                 page.recorded.set()
 
 
 def changed_facts(before: Facts, after: Facts) -> Facts:
     """Returns the facts that have changed. Only the changed fields of the fact `state` are returned."""
-    differences = {name: value for name, value in after.items() if before.get(name) != value}
+    differences = {name: new_value for name, new_value in after.items() if before.get(name) != new_value}
     if "state" in differences and "state" in before:
         differences["state"] = changed_facts(before["state"], differences["state"])
     return differences

@@ -128,9 +128,9 @@ def _notice(item: NoticeItem, words: Words) -> dict[str, Any] | None:
 
 
 def _fields(item: Item, words: Words, *names: str) -> dict[str, Any]:
-    values = item._asdict()
+    item_fields = item._asdict()
     common_fields = {"kind": item.kind, "id": item.id, "number": item.number, "at": item.at}
-    return common_fields | {name: worded(_dumped(values[name]), words) for name in names}
+    return common_fields | {name: worded(_dumped(item_fields[name]), words) for name in names}
 
 
 def _dumped(value: Any) -> Any:
@@ -138,7 +138,7 @@ def _dumped(value: Any) -> Any:
         case MutableData() | FrozenData():
             return value.model_dump(mode="json")
         case tuple():
-            return [_dumped(part) for part in cast("tuple[Any, ...]", value)]
+            return [_dumped(element) for element in cast("tuple[Any, ...]", value)]
         case _:
             return value
 
@@ -168,8 +168,8 @@ def _renderer() -> Callable[[str], str]:
     reader = MarkdownIt("js-default").disable("image").use(tasklists_plugin, label=True).use(footnote_plugin)
     reader.validateLink = lambda url: url.lower().startswith(LINKS)
     reader.add_render_rule("link_open", _open_link)
-    for cell in ("th_open", "td_open"):
-        reader.add_render_rule(cell, _open_cell)
+    for cell_rule in ("th_open", "td_open"):
+        reader.add_render_rule(cell_rule, _open_cell)
     return reader.render
 
 
@@ -181,7 +181,7 @@ def _open_link(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> 
 
 def _open_cell(reader: Any, tokens: Any, place: int, options: Any, env: Any) -> str:
     """Turns the alignment of a table cell into a class: the page allows no inline styles."""
-    style = tokens[place].attrs.pop("style", "")
-    if style:
-        tokens[place].attrSet("class", style.replace(":", "-"))
+    cell_style = tokens[place].attrs.pop("style", "")
+    if cell_style:
+        tokens[place].attrSet("class", cell_style.replace(":", "-"))
     return reader.renderToken(tokens, place, options, env)

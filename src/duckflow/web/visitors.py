@@ -39,8 +39,8 @@ class Visitors:
         """The first part of every path. Cookies are shared between ports, so this unique path keeps our cookies from
         other servers on this machine."""
         oldest_time = time.time() - DAYS * 86400
-        visitors: dict[str, float] = saved_data.get("visitors", {})
-        self._known = {cookie_digest: since for cookie_digest, since in visitors.items() if since > oldest_time}
+        since_by_digest: dict[str, float] = saved_data.get("visitors", {})
+        self._known = {cookie_digest: since for cookie_digest, since in since_by_digest.items() if since > oldest_time}
 
     @property
     def too_many_wrong_tokens(self) -> bool:
@@ -84,13 +84,13 @@ def _is_own(host: str, port: int) -> bool:
     """Says whether this end of a local connection belongs to the user we run as; True if that cannot be found out."""
     packed_address = ipaddress.ip_address(host).packed
     words = (packed_address[offset : offset + 4] for offset in range(0, len(packed_address), 4))
-    end = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
-    for table in CONNECTIONS:
+    address_and_port = "".join(f"{int.from_bytes(word, sys.byteorder):08X}" for word in words) + f":{port:04X}"
+    for connection_table in CONNECTIONS:
         with contextlib.suppress(OSError):
-            for row in map(str.split, table.read_text().splitlines()[1:]):
+            for connection_row in map(str.split, connection_table.read_text().splitlines()[1:]):
                 # A connection that is being closed has no owner any more.
-                if row[1].endswith(end) and row[3] == ESTABLISHED:
-                    return int(row[7]) == os.getuid()
+                if connection_row[1].endswith(address_and_port) and connection_row[3] == ESTABLISHED:
+                    return int(connection_row[7]) == os.getuid()
     return True
 
 

@@ -89,8 +89,8 @@ class WatchedSession:
             joined = self.joined
             byte_stream = self._live_stream(after, joined, panel) if joined else self._kept_stream(after, panel)
             async with aclosing(byte_stream):
-                async for data in byte_stream:
-                    yield data
+                async for message_bytes in byte_stream:
+                    yield message_bytes
         finally:
             self.streams -= 1
             self.used = time.monotonic()
@@ -130,14 +130,14 @@ class WatchedSession:
         return sent({"number": 0, "items": [], "panel": {"name": panel.name, **fields}})
 
     async def _kept_stream(self, after: int, panel: SidePanel | None) -> AsyncGenerator[bytes]:
-        quiet_since, has_news = time.monotonic(), True
+        quiet_since, has_new_messages = time.monotonic(), True
         view = View(await self._state())
         while self.session_id not in await asyncio.to_thread(self._shelf.running):
             while messages := await self._read(view, after):
-                after, has_news, self._kept = messages[-1]["number"], True, None
+                after, has_new_messages, self._kept = messages[-1]["number"], True, None
                 yield b"".join(map(sent, messages))
-            if has_news:
-                has_news = False
+            if has_new_messages:
+                has_new_messages = False
                 yield sent({"number": 0, "items": [], "facts": self._kept_facts(await self._state())})
                 if panel:
                     yield await self._panel_data(panel)
@@ -202,14 +202,14 @@ class WatchedSession:
             {"name": command.name, "help": command.help.model_dump(), "words": command.words}
             for command in conversation.commands
         ]
-        doing = self._view.now.doing
+        current_activity = self._view.now.doing
         return {
             "writable": True,
             **self._state_facts(conversation.state),
             "mode": conversation.choices.mode,
             "in_turn": conversation.in_turn,
             "busy": conversation.busy,
-            "doing": worded(doing.model_dump() if doing else "", self.words),
+            "doing": worded(current_activity.model_dump() if current_activity else "", self.words),
             "waiting": worded([line._asdict() for line in conversation.waiting], self.words),
             "questions": worded([question.model_dump(mode="json") for question in conversation.questions], self.words),
             "commands": worded(offered_commands, self.words),
@@ -283,9 +283,9 @@ class Watching:
             if session is None or session.is_over or (session.joined is None and is_running):
                 if session:
                     await session.aclose()
-                joined = await self._shelf.join(session_id) if is_running else None
+                joined_session = await self._shelf.join(session_id) if is_running else None
                 words = Words(await asyncio.to_thread(self._language, session_id, language))
-                session = WatchedSession(session_id, self._shelf, joined, words)
+                session = WatchedSession(session_id, self._shelf, joined_session, words)
                 self._watched[session_id, language] = session
         session.used = time.monotonic()
         return session

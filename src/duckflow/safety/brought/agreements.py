@@ -71,8 +71,8 @@ class Agreements:
 
     def _write(self, agreements: list[Agreement]) -> None:
         copies_before = {known_agreement.copy for known_agreement in self.all()}
-        table = self._load()
-        table[self._folder] = [
+        all_entries = self._load()
+        all_entries[self._folder] = [
             {
                 "name": agreement.program.name,
                 "shown": agreement.program.shown,
@@ -81,13 +81,13 @@ class Agreements:
             }
             for agreement in agreements
         ]
-        table = {folder: entries for folder, entries in table.items() if entries}
+        all_entries = {folder: entries for folder, entries in all_entries.items() if entries}
         self._kept_in.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, new_file = tempfile.mkstemp(dir=self._kept_in.parent)
         with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(table, file, ensure_ascii=False, indent=1)
+            json.dump(all_entries, file, ensure_ascii=False, indent=1)
         Path(new_file).replace(self._kept_in)
-        used_copies = {known_agreement.copy for entries in table.values() for known_agreement in _read(entries)}
+        used_copies = {known_agreement.copy for entries in all_entries.values() for known_agreement in _read(entries)}
         self.copies.remove_unused(used_copies, copies_before - used_copies)
 
     def _load(self) -> dict[str, Any]:
@@ -105,11 +105,11 @@ def agreements_of(data: Path, folder: Path) -> Agreements:
 def _read(entries: Any) -> list[Agreement]:
     """Reads the agreements of one work folder from the file's entries, and skips entries that cannot be read."""
     agreements: list[Agreement] = []
-    for entry in entries or ():
+    for stored_agreement in entries or ():
         with contextlib.suppress(KeyError, TypeError):
-            program = BroughtProgram(str(entry["name"]), str(entry["shown"]))
-            rights: list[Any] = list(entry["rights"])
+            program = BroughtProgram(str(stored_agreement["name"]), str(stored_agreement["shown"]))
+            rights: list[Any] = list(stored_agreement["rights"])
             agreements.append(
-                Agreement(program, tuple(right for right in RIGHTS if right in rights), str(entry["copy"]))
+                Agreement(program, tuple(right for right in RIGHTS if right in rights), str(stored_agreement["copy"]))
             )
     return agreements

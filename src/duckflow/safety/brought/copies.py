@@ -54,14 +54,14 @@ class FolderCopies:
         (self._top / CONTENTS).mkdir(parents=True, exist_ok=True, mode=0o700)
         unfinished_copy = Path(tempfile.mkdtemp(prefix=BEGUN, dir=self._top))
         try:
-            copying = _Copying(folder, unfinished_copy, self._top)
-            name = copying.run()
+            copy_run = _Copying(folder, unfinished_copy, self._top)
+            name = copy_run.run()
             with contextlib.suppress(OSError):
                 # An earlier question may have made the same copy.
                 unfinished_copy.rename(self._top / name)
         finally:
             shutil.rmtree(unfinished_copy, ignore_errors=True)
-        return FolderCopy(name, self._top / name, tuple(copying.left_out))
+        return FolderCopy(name, self._top / name, tuple(copy_run.left_out))
 
     def find(self, name: str) -> Path | None:
         """Returns the folder of a copy, or None when the copy is gone."""
@@ -72,12 +72,12 @@ class FolderCopies:
         """Removes copies that no agreement names: copies in `at_once` immediately, other copies when they are a day
         old. A newer copy may belong to a question that the user is just reading."""
         oldest_time = time.time() - UNUSED_SECONDS
-        for copy in self._top.iterdir() if self._top.is_dir() else ():
-            if copy.name == CONTENTS or copy.name in used:
+        for copy_folder in self._top.iterdir() if self._top.is_dir() else ():
+            if copy_folder.name == CONTENTS or copy_folder.name in used:
                 continue
             with contextlib.suppress(OSError):
-                if copy.name in at_once or copy.lstat().st_ctime < oldest_time:
-                    shutil.rmtree(copy, ignore_errors=True)
+                if copy_folder.name in at_once or copy_folder.lstat().st_ctime < oldest_time:
+                    shutil.rmtree(copy_folder, ignore_errors=True)
         for content in (self._top / CONTENTS).glob("*") if at_once else ():
             with contextlib.suppress(OSError):
                 if content.lstat().st_nlink == 1:
@@ -112,14 +112,14 @@ class _Copying:
         for name in sorted(os.listdir(handle), key=lambda name: (name not in FIRST, name)):
             path = prefix + name
             try:
-                facts = os.stat(name, dir_fd=handle, follow_symlinks=False)
-                if name == ".git" or (facts.st_dev, facts.st_ino) == self._own:
+                file_stat = os.stat(name, dir_fd=handle, follow_symlinks=False)
+                if name == ".git" or (file_stat.st_dev, file_stat.st_ino) == self._own:
                     continue
-                if stat.S_ISDIR(facts.st_mode):
+                if stat.S_ISDIR(file_stat.st_mode):
                     self._enter(handle, path, name, rules, depth)
-                elif stat.S_ISLNK(facts.st_mode):
+                elif stat.S_ISLNK(file_stat.st_mode):
                     self._link(handle, path, name)
-                elif stat.S_ISREG(facts.st_mode):
+                elif stat.S_ISREG(file_stat.st_mode):
                     self._file(handle, path, name)
             except (OSError, PathRefused):
                 self.left_out.append(path)
@@ -141,13 +141,13 @@ class _Copying:
     def _link(self, handle: int, path: str, name: str) -> None:
         """Copies a link. A link that stays inside the folder leads to the same place in the copy; any other link leads
         to its present target."""
-        goal = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
-        target = str(goal)
-        if goal.is_relative_to(self._real):
-            inner_path = goal.relative_to(self._real).as_posix()
-            target = os.path.relpath(inner_path, Path(path).parent)
-        (self._target / path).symlink_to(target)
-        self._note("link", path, target)
+        real_target = Path(os.path.realpath((self._real / path).parent / os.readlink(name, dir_fd=handle)))
+        link_target = str(real_target)
+        if real_target.is_relative_to(self._real):
+            inner_path = real_target.relative_to(self._real).as_posix()
+            link_target = os.path.relpath(inner_path, Path(path).parent)
+        (self._target / path).symlink_to(link_target)
+        self._note("link", path, link_target)
 
     def _file(self, handle: int, path: str, name: str) -> None:
         if secret_name(path):
@@ -155,15 +155,15 @@ class _Copying:
             return
         with os.fdopen(open_regular(handle, name), "rb", buffering=0) as file:
             is_executable = os.fstat(file.fileno()).st_mode & 0o111
-            data = file.read(LARGEST_FILE + 1)
-        if len(data) > LARGEST_FILE or self._bytes + len(data) > MOST_BYTES or self._files >= MOST_FILES:
+            file_bytes = file.read(LARGEST_FILE + 1)
+        if len(file_bytes) > LARGEST_FILE or self._bytes + len(file_bytes) > MOST_BYTES or self._files >= MOST_FILES:
             self.left_out.append(path)
             return
-        self._bytes += len(data)
+        self._bytes += len(file_bytes)
         self._files += 1
-        content = f"{hashlib.sha256(data).hexdigest()}{'-runs' if is_executable else ''}"
+        content = f"{hashlib.sha256(file_bytes).hexdigest()}{'-runs' if is_executable else ''}"
         self._note("file", path, content)
-        self._place(self._contents / content, data, 0o500 if is_executable else 0o400, self._target / path)
+        self._place(self._contents / content, file_bytes, 0o500 if is_executable else 0o400, self._target / path)
 
     def _place(self, content: Path, data: bytes, mode: int, target: Path) -> None:
         with contextlib.suppress(OSError):

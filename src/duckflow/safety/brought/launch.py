@@ -65,8 +65,8 @@ class CopiedWords:
         def of_copy(word: re.Match[str]) -> str:
             if WRITTEN.search(text, 0, word.start()):
                 return word[0]
-            for base in bases:
-                path = self._inside(word[0], base)
+            for base_folder in bases:
+                path = self._inside(word[0], base_folder)
                 if path and (self._copy / path).is_file():
                     return f"{copy_name}/{path}"
             return word[0]
@@ -140,8 +140,8 @@ class CopiedWords:
         for name in _names_for_shell(line) if self._only else ():
             path, parts = self._inside(name), self._folder.parts
             pattern = Path(name).parts
-            fits = len(pattern) >= len(parts) and all(map(fnmatchcase, parts, pattern))
-            if path is not None or fits:
+            fits_pattern = len(pattern) >= len(parts) and all(map(fnmatchcase, parts, pattern))
+            if path is not None or fits_pattern:
                 raise CannotRunError("brought.other_name")
 
 
@@ -169,9 +169,9 @@ def _names_for_shell(line: str) -> Iterator[str]:
     for word in words:
         if word != line and any(character.isspace() for character in word):
             yield from _names_for_shell(word)
-        for part in re.split(r"[;|&<>()=,:]", word):
-            if part.startswith(("/", "~/", "$HOME/", "${HOME}/")):
-                yield part
+        for path_word in re.split(r"[;|&<>()=,:]", word):
+            if path_word.startswith(("/", "~/", "$HOME/", "${HOME}/")):
+                yield path_word
 
 
 def _replaced(text: str, folder: str, copy: str) -> str:
@@ -247,10 +247,10 @@ class BroughtLaunch:
         copy."""
         names = {os.fsencode(name) for name in (self._folder, os.path.realpath(self._folder))} - {b"/"}
         path_of_folder = re.compile(rb"(?:" + b"|".join(map(re.escape, names)) + rb")(?![\w.+@-])") if names else None
-        copy = Path(os.path.realpath(self._copy))
-        paths = {os.path.realpath(copy / word) for word in WORD.findall(" ".join(command))}
-        contents = (_content(Path(path)) for path in paths if Path(path).is_relative_to(copy))
-        return path_of_folder is not None and any(path_of_folder.search(content or b"") for content in contents)
+        real_copy = Path(os.path.realpath(self._copy))
+        paths = {os.path.realpath(real_copy / word) for word in WORD.findall(" ".join(command))}
+        file_contents = (_content(Path(path)) for path in paths if Path(path).is_relative_to(real_copy))
+        return path_of_folder is not None and any(path_of_folder.search(content or b"") for content in file_contents)
 
     def confine(
         self, launch: Launch, sandbox: Sandbox, writes: bool, folder_writable: bool, readable: Sequence[Path] = ()
@@ -288,7 +288,7 @@ class BroughtLaunch:
         if "home" in self._rights:
             self._private_home.mkdir(parents=True, exist_ok=True, mode=0o700)
             variables = {name: value for name, value in variables.items() if not name.startswith("XDG_")}
-            cache = self._private_home / ".cache"
-            variables |= {"HOME": str(self._private_home), "XDG_CACHE_HOME": str(cache)}
-            variables |= {"UV_CACHE_DIR": str(cache / "uv"), "npm_config_cache": str(cache / "npm")}
+            cache_folder = self._private_home / ".cache"
+            variables |= {"HOME": str(self._private_home), "XDG_CACHE_HOME": str(cache_folder)}
+            variables |= {"UV_CACHE_DIR": str(cache_folder / "uv"), "npm_config_cache": str(cache_folder / "npm")}
         return variables

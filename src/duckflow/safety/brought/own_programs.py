@@ -64,7 +64,7 @@ def runs_of_folder(line: str, folder: Path, home: str) -> bool:
     text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
     words = [word.rstrip("/") for word in WORD.findall(text)]
     bases = ["", *(word for word in words if (folder / word).is_dir())]
-    paths = [os.path.relpath(folder / base / word, folder) for base in bases for word in words]
+    paths = [os.path.relpath(folder / base_folder / word, folder) for base_folder in bases for word in words]
     if any(_is_file_of(folder, found_path) for path in paths for found_path in _matching(folder, path)):
         return True
     try:
@@ -79,9 +79,9 @@ def _matching(folder: Path, path: str) -> Iterable[Path]:
 
 
 def _is_file_of(folder: Path, path: Path) -> bool:
-    places = (Path(os.path.normpath(path)), Path(os.path.realpath(path)))
+    both_paths = (Path(os.path.normpath(path)), Path(os.path.realpath(path)))
     tops = (folder, os.path.realpath(folder))
-    return path.is_file() and any(place.is_relative_to(top) for place in places for top in tops)
+    return path.is_file() and any(path_form.is_relative_to(top) for path_form in both_paths for top in tops)
 
 
 def _is_known(call: Call) -> bool:

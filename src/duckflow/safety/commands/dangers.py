@@ -31,12 +31,12 @@ def judge_rm(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     if recursive and force and not options.operands:
         yield danger("deletes_unknown", program=call.program)
     for word in options.operands:
-        target = target_of(word, scene)
-        if target in EVEN_ONE_FILE or (recursive and target in BROAD):
+        target_kind = target_of(word, scene)
+        if target_kind in EVEN_ONE_FILE or (recursive and target_kind in BROAD):
             yield danger("deletes_broad", path=word.text)
-        elif recursive and force and target is not Target.TEMPORARY:
+        elif recursive and force and target_kind is not Target.TEMPORARY:
             yield danger("deletes_tree", path=word.text)
-        elif recursive and target in FAR:
+        elif recursive and target_kind in FAR:
             yield danger("deletes_outside", path=word.text)
         elif is_secret(word.text) or RUNS_BY_ITSELF.search(word.text):
             yield danger("deletes_secret", path=word.text)
@@ -61,12 +61,12 @@ def judge_move(call: Call, scene: Scene) -> Iterator[CommandFinding]:
 def judge_written(word: Word, scene: Scene) -> Iterator[CommandFinding]:
     """Judges a path that is written to: devices, files that run by themselves, and the system's own files are
     dangerous."""
-    target = target_of(word, scene)
-    if target is Target.DEVICE:
+    target_kind = target_of(word, scene)
+    if target_kind is Target.DEVICE:
         yield danger("writes_device", path=word.text)
     elif RUNS_BY_ITSELF.search(word.text):
         yield danger("writes_startup", path=word.text)
-    elif target in (Target.SYSTEM, Target.ROOT):
+    elif target_kind in (Target.SYSTEM, Target.ROOT):
         yield danger("writes_system", path=word.text)
 
 
@@ -87,9 +87,9 @@ def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     dangerous."""
     options = read_options(call.arguments, "", ("--reference",))
     recursive = options.has("-R", "--recursive")
-    takes_away = any(re.match(r"^-[rwxst]+$", text) for text in call.texts)
+    takes_rights = any(re.match(r"^-[rwxst]+$", text) for text in call.texts)
     operands = options.operands
-    mode, targets = ("", operands) if takes_away or not operands else (operands[0].text, operands[1:])
+    mode, targets = ("", operands) if takes_rights or not operands else (operands[0].text, operands[1:])
     first_target = targets[0].text if targets else ""
     if call.program == "chmod" and recursive and (OPEN_TO_ALL.match(mode) or LOCKS_OUT.match(mode)):
         yield danger("opens_to_all", path=first_target)
@@ -98,9 +98,9 @@ def judge_rights(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     if call.program == "chown" and mode.partition(":")[0] in ("root", "0"):
         yield danger("rights", program=call.program, path=first_target)
     for word in targets:
-        target = target_of(word, scene)
-        is_broad = target in NEVER and target is not Target.REPOSITORY
-        if is_broad or (recursive and target in FAR):
+        target_kind = target_of(word, scene)
+        is_broad_target = target_kind in NEVER and target_kind is not Target.REPOSITORY
+        if is_broad_target or (recursive and target_kind in FAR):
             yield danger("rights", program=call.program, path=word.text)
 
 
@@ -207,12 +207,12 @@ def judge_by_table(call: Call, _: Scene) -> Iterator[CommandFinding]:
     if not rows or not ONLY_TELLS.isdisjoint(call.texts):
         return
     options = read_options(call.arguments, VALUES.get(call.program, ""))
-    for row in rows:
-        if any(_has(call, options, (word,)) for word in row.unless):
+    for danger_row in rows:
+        if any(_has(call, options, (word,)) for word in danger_row.unless):
             continue
-        match = next((words for words in row.words if _has(call, options, words)), None)
-        if match:
-            yield danger(row.reason, **_values(row.reason, call, " ".join(match)))
+        matched_words = next((words for words in danger_row.words if _has(call, options, words)), None)
+        if matched_words:
+            yield danger(danger_row.reason, **_values(danger_row.reason, call, " ".join(matched_words)))
 
 
 def _has(call: Call, options: Options, words: tuple[str, ...]) -> bool:

@@ -171,17 +171,17 @@ def _literals(text: str) -> Iterator[str]:
     linear."""
     offset, open_until = 0, dict[str, int]()
     while opening_match := OPENING_MARK.search(text, offset):
-        mark, offset = opening_match[0], opening_match.end()
-        if offset <= open_until.get(mark, -1):
+        quote, offset = opening_match[0], opening_match.end()
+        if offset <= open_until.get(quote, -1):
             continue
-        closing_mark = CLOSING_MARKS.get(mark[-1], mark[-1]) if mark[0] in "%q" else mark
-        line = LINE_OF_TEXT[mark].match(text, offset) if mark in LINE_OF_TEXT else None
-        end = line.end() if line else text.find(closing_mark, offset)
-        if end < 0 or not text.startswith(closing_mark, end):
-            open_until[mark] = len(text) if end < 0 else end
+        closing_mark = CLOSING_MARKS.get(quote[-1], quote[-1]) if quote[0] in "%q" else quote
+        line = LINE_OF_TEXT[quote].match(text, offset) if quote in LINE_OF_TEXT else None
+        end_offset = line.end() if line else text.find(closing_mark, offset)
+        if end_offset < 0 or not text.startswith(closing_mark, end_offset):
+            open_until[quote] = len(text) if end_offset < 0 else end_offset
             continue
-        yield text[offset:end].replace('\\"', '"').replace("\\'", "'")
-        offset = end + len(closing_mark)
+        yield text[offset:end_offset].replace('\\"', '"').replace("\\'", "'")
+        offset = end_offset + len(closing_mark)
 
 
 def _option_texts(call: Call) -> Iterator[CommandFinding | str]:

@@ -172,11 +172,11 @@ class _Judge:
     def _guess(self, text: str) -> None:
         """Judges a text that was found in code. The text may be a command, but mostly it is not: only a danger of a
         known program counts."""
-        guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
+        guessing_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
         for call in parse(text).calls:
             if call.program in KNOWN:
-                guess_judge.judge_call(call)
-        self._take_dangers(guess_judge.report)
+                guessing_judge.judge_call(call)
+        self._take_dangers(guessing_judge.report)
 
     def _take_dangers(self, guessed: Report) -> None:
         self.report.spend(guessed.work - self.report.work)
@@ -254,9 +254,9 @@ class _Judge:
             yield inner_call
         elif behind.words:
             # The first word may be the value of an option, so only dangers count.
-            guess_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
-            guess_judge.judge_call(inner_call)
-            self._take_dangers(guess_judge.report)
+            guessing_judge = _Judge(Report(work=self.report.work), self.scene, self.depth)
+            guessing_judge.judge_call(inner_call)
+            self._take_dangers(guessing_judge.report)
         if behind.doubt == "as_administrator":
             yield from _with_all_rights(call, inner_call)
 

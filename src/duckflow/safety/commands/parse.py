@@ -98,15 +98,15 @@ class _TreeWalk:
 
     def statement(self, node: "Node", piped: tuple[Call, ...]) -> tuple[Call, ...]:
         """Collects the calls of a statement, and returns them for the next stage of a pipeline."""
-        start = len(self.script.calls)
-        if start > MOST_CALLS:
+        calls_before = len(self.script.calls)
+        if calls_before > MOST_CALLS:
             raise TooMuch
         match node.type:
             case "command" | "redirected_statement":
                 self._call(node, piped)
             case "pipeline":
-                for stage in node.named_children:
-                    piped += self.statement(stage, piped)
+                for stage_node in node.named_children:
+                    piped += self.statement(stage_node, piped)
             case "test_command" if re.match(r"\[[^\[]", self.text(node)):
                 self._bracket(node, piped)
             case "variable_assignment" | "variable_assignments" | "declaration_command" | "unset_command":
@@ -118,7 +118,7 @@ class _TreeWalk:
                 if kind not in SIMPLE or kind == "test_command":
                     self.script.doubts.append(ask("compound"))
                 self._children(node, piped)
-        return tuple(self.script.calls[start:])
+        return tuple(self.script.calls[calls_before:])
 
     def _children(self, node: "Node", piped: tuple[Call, ...]) -> None:
         for child in node.children:
@@ -134,13 +134,13 @@ class _TreeWalk:
 
     def substitutions(self, node: "Node") -> tuple[Call, ...]:
         """Collects the calls in `$(…)`, backquotes and `<(…)`, anywhere inside the node."""
-        start = len(self.script.calls)
+        calls_before = len(self.script.calls)
         if node.type in SUBSTITUTIONS:
             self._children(node, ())
         else:
             for child in node.children:
                 self.substitutions(child)
-        return tuple(self.script.calls[start:])
+        return tuple(self.script.calls[calls_before:])
 
     def _bracket(self, node: "Node", piped: tuple[Call, ...]) -> None:
         """Reads `[ … ]`, which is a command like any other: unlike in `[[ … ]]`, a `>` in it writes."""
@@ -182,9 +182,9 @@ class _TreeWalk:
     def _part(self, node: "Node", parts: _Parts) -> None:
         match node.type:
             case "variable_assignment":
-                name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+                name, value_node = node.child_by_field_name("name"), node.child_by_field_name("value")
                 self.substitutions(name or node)
-                word = self._word(value) if value else Word("")
+                word = self._word(value_node) if value_node else Word("")
                 parts.assignments.append((self.text(name).partition("[")[0] if name else "", word))
             case "file_redirect":
                 self._redirect(node, parts)
@@ -202,10 +202,10 @@ class _TreeWalk:
         """Reads a redirection. The grammar takes the words after a redirection as part of it, but they belong to the
         call."""
         operator = next((child.type for child in node.children if not child.is_named), ">")
-        targets = [child for child in node.named_children if child.type != "file_descriptor"]
-        target = self._word(targets[0]) if targets else Word("", known=False, literal=False)
+        target_nodes = [child for child in node.named_children if child.type != "file_descriptor"]
+        target = self._word(target_nodes[0]) if target_nodes else Word("", known=False, literal=False)
         parts.redirects.append(Redirect(operator, target))
-        parts.words.extend(self._word(target) for target in targets[1:])
+        parts.words.extend(self._word(target) for target in target_nodes[1:])
 
     def _here_document(self, node: "Node", parts: _Parts) -> None:
         """Reads a here-document. Its text is everything after the first line; the grammar may take a part of it for
@@ -224,7 +224,7 @@ class _TreeWalk:
         """Reads one word. In `shape` quoted text is replaced by `q`, so every other character has its meaning to the
         shell."""
         text, shape, is_known, is_literal = "", "", True, True
-        start = len(self.script.calls)
+        calls_before = len(self.script.calls)
         for piece_text, piece_shape, piece_known, piece_literal in self._pieces(node):
             text, shape = text + piece_text, shape + piece_shape
             is_known, is_literal = is_known and piece_known, is_literal and piece_literal
@@ -232,7 +232,7 @@ class _TreeWalk:
         is_literal = is_known and is_literal and not TRICKY.search(shape) and "\n" not in text
         if node.type == "command_name":
             is_literal = is_literal and text == self.text(node)
-        return Word(text, is_known, is_literal, tuple(self.script.calls[start:]))
+        return Word(text, is_known, is_literal, tuple(self.script.calls[calls_before:]))
 
     def _pieces(self, node: "Node") -> Iterator[tuple[str, str, bool, bool]]:
         raw_text = self.text(node)
@@ -287,13 +287,13 @@ def _matching(folder: Path, patterns: list[str]) -> list[Path]:
     looked at, so no pattern takes long; a pattern that would need too many names matches nothing."""
     paths, names_read = [folder], 0
     for pattern in filter(None, patterns):
-        matches = list[Path]()
+        matching_paths = list[Path]()
         for path in paths:
             if names_read > MOST_NAMES or (path != folder and path.is_symlink()):
                 continue
             with contextlib.suppress(OSError):
                 names = os.listdir(path)
                 names_read += len(names)
-                matches += [path / name for name in names if fnmatchcase(name, pattern)]
-        paths = matches
+                matching_paths += [path / name for name in names if fnmatchcase(name, pattern)]
+        paths = matching_paths
     return [] if names_read > MOST_NAMES else paths

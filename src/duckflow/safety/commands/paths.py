@@ -134,18 +134,18 @@ def names_outside(call: Call, scene: Scene) -> bool:
         *(redirect.target for redirect in call.redirects),
         *(word for _, word in call.assignments),
     )
-    values = (Word(word.text.partition("=")[2]) for word in words if "=" in word.text)
+    assigned_words = (Word(word.text.partition("=")[2]) for word in words if "=" in word.text)
     program = (
         call.words[:1] if posixpath.dirname(call.words[0].text if call.words else "") not in TRUSTED_FOLDERS else ()
     )
-    return any(_leaves(word, scene) for word in (*program, *words, *values))
+    return any(_leaves(word, scene) for word in (*program, *words, *assigned_words))
 
 
 def _leaves(word: Word, scene: Scene) -> bool:
-    target = target_of(word, scene)
+    target_kind = target_of(word, scene)
     # The work folder itself may lie in a temporary folder, and then the files beside it belong to somebody else.
-    is_beside = target is Target.TEMPORARY and not word.text.startswith(("/", "$"))
-    return (target in FAR_AWAY or is_beside) and word.text not in HARMLESS_DEVICES
+    is_beside = target_kind is Target.TEMPORARY and not word.text.startswith(("/", "$"))
+    return (target_kind in FAR_AWAY or is_beside) and word.text not in HARMLESS_DEVICES
 
 
 MORE_SECRETS = re.compile(

@@ -206,7 +206,7 @@ def names_program(words: Sequence[str]) -> bool:
     """Says whether a call names a test runner, linter, build tool or task runner somewhere, even after `npx` or
     `xargs`. Such a program runs code that files of the work folder name."""
     names = [posixpath.basename(word) for word in words]
-    return any(any(programs_in(names[start:])) for start in range(len(names)))
+    return any(any(programs_in(names[start_index:])) for start_index in range(len(names)))
 
 
 def check_kind(words: Sequence[str]) -> CheckKind | None:
@@ -231,22 +231,22 @@ def target_kind(program: str, arguments: Sequence[str]) -> CheckKind | None:
         return None
     # Without a target make builds; other runners then do something that is not stated.
     target_names = targets or (["all"] if program in MAKES else [])
-    matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in target_names]
-    kinds = {match.lastgroup if match else None for match in matches}
+    target_matches = [TARGET.fullmatch(TARGET_PART.split(text)[0]) for text in target_names]
+    kinds = {match.lastgroup if match else None for match in target_matches}
     kind = kinds.pop() if len(kinds) == 1 else None
     return next((known_kind for known_kind in CHECK_KINDS if known_kind == kind), None)
 
 
 def targets_in(program: str, arguments: Sequence[str]) -> list[str]:
     """Returns every target that a task runner is told to make or run."""
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    counts = {index + 1 for index, text in enumerate(arguments[:end]) if COUNTED.fullmatch(text)}
+    end_index = arguments.index("--") if "--" in arguments else len(arguments)
+    count_indexes = {index + 1 for index, text in enumerate(arguments[:end_index]) if COUNTED.fullmatch(text)}
     target_names = [
         text
-        for index, text in enumerate(arguments[:end])
-        if not text.startswith("-") and not (text.isdecimal() and index in counts)
+        for index, text in enumerate(arguments[:end_index])
+        if not text.startswith("-") and not (text.isdecimal() and index in count_indexes)
     ]
-    return target_names if program.split()[0] in PASSES_ON else [*target_names, *arguments[end + 1 :]]
+    return target_names if program.split()[0] in PASSES_ON else [*target_names, *arguments[end_index + 1 :]]
 
 
 FINDINGS = {"tests": "runs_tests", "types": "runs_linters", "lint": "runs_linters", "build": "runs_builds"}

@@ -233,8 +233,8 @@ class Reader:
 def read_table(table: str) -> dict[str, Reader]:
     readers = dict[str, Reader]()
     for line in re.sub(r"\n +", " ", table).strip().splitlines():
-        programs, option_list, *cells = (cell.strip() for cell in line.split("|", 2))
-        limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(cells).split()}
+        programs, option_list, *limit_cells = (cell.strip() for cell in line.split("|", 2))
+        limits = {word.partition("=")[0]: word.partition("=")[2] for word in " ".join(limit_cells).split()}
         options = dict[str, Kind]()
         for token in option_list.split():
             name, kind = (token[:-1], MARKS[token[-1]]) if token[-1] in MARKS else (token, "flag")

@@ -109,16 +109,16 @@ def read_strictly(arguments: Sequence[Word], reader: Reader) -> ReadArguments:
         read_arguments.given.update(names)
         if not read_arguments.operands:
             read_arguments.leading.update(names)
-        kind = reader.options.get(names[-1])
-        if kind is None:
+        option_kind = reader.options.get(names[-1])
+        if option_kind is None:
             read_arguments.unknown.append(text)
-        elif kind != "flag":
+        elif option_kind != "flag":
             value_word = replace(word, text=value) if value else words_left.pop() if words_left else Word("-?")
             if value_word.text.startswith("-") and not single_dash and not NUMBER.fullmatch(value_word.text):
                 read_arguments.unknown.append(f"{text} {value_word.text}")
-            if kind == "off" and not value_word.text.startswith(SWITCHED_OFF):
+            if option_kind == "off" and not value_word.text.startswith(SWITCHED_OFF):
                 read_arguments.unknown.append(f"{text} {value_word.text}")
-            if kind == "path":
+            if option_kind == "path":
                 read_arguments.paths.append(value_word)
     return read_arguments
 
@@ -162,14 +162,14 @@ def doubt_redirects(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     """Yields doubts about redirections: output that is written to a file, and input files, which are checked like
     operands."""
     for redirect in call.redirects:
-        target = redirect.target
-        if not target.literal:
-            yield ask("expands", word=target.text)
-        if redirect.writes and target.text not in NOWHERE:
-            yield ask("writes_file", path=target.text)
-            if is_outside(target, scene):
-                yield ask("writes_outside", path=target.text)
+        target_word = redirect.target
+        if not target_word.literal:
+            yield ask("expands", word=target_word.text)
+        if redirect.writes and target_word.text not in NOWHERE:
+            yield ask("writes_file", path=target_word.text)
+            if is_outside(target_word, scene):
+                yield ask("writes_outside", path=target_word.text)
         elif redirect.operator == "<":
-            yield from _doubt_files(call, [target], scene)
+            yield from _doubt_files(call, [target_word], scene)
         elif not redirect.writes and not redirect.joins_streams:
             yield ask("compound")

@@ -52,8 +52,8 @@ def as_subcommand(call: Call) -> tuple[Call, tuple[tuple[str, str], ...]]:
     if names and words and names[0].text in SECOND_WORDS and f"git {names[0].text} {words[0].text}" in GIT_READERS:
         names.append(words.pop(0))
     title = " ".join(("git", *(name.text for name in names)))
-    is_plain = all(name.literal for name in names) and call.words[0].text == "git"
-    program_word = Word(title, call.words[0].known and is_plain, call.words[0].literal and is_plain)
+    is_literal_git = all(name.literal for name in names) and call.words[0].text == "git"
+    program_word = Word(title, call.words[0].known and is_literal_git, call.words[0].literal and is_literal_git)
     return replace(call, words=(program_word, *words)), tuple(git_options)
 
 
@@ -61,10 +61,10 @@ def doubt_git(call: Call, own: tuple[tuple[str, str], ...], scene: Scene) -> Ite
     """Yields doubts about a call of git. Even a reading command runs programs if it compares contents and the
     repository's settings name such programs."""
     comparing_options = RECORDED.get(call.program.removeprefix("git ").partition(" ")[0])
-    compares = comparing_options is None or read_options(call.arguments, "nSGUL").has(*comparing_options)
-    if compares and scene.facts.git_runs_programs is None:
+    compares_files = comparing_options is None or read_options(call.arguments, "nSGUL").has(*comparing_options)
+    if compares_files and scene.facts.git_runs_programs is None:
         yield ask("git_unchecked")
-    elif compares and scene.facts.git_runs_programs:
+    elif compares_files and scene.facts.git_runs_programs:
         yield ask("git_runs_programs")
     if scene.place != "here":
         yield ask("git_elsewhere")
@@ -169,7 +169,7 @@ def judge_service(call: Call, _: Scene) -> Iterator[CommandFinding]:
         words = words[:2] if call.program not in LOCAL and words[:1] == list(call.texts[:1]) else []
         destroying_words = DESTROYING
     for word in (call.program, *words) if is_service else words:
-        parts = {part.lower() for part in PARTS.split(word)} | {word.lower()}
+        parts = {name_part.lower() for name_part in PARTS.split(word)} | {word.lower()}
         if parts & destroying_words:
             yield danger("service_destroys", program=call.program, action=word)
             return
@@ -266,9 +266,9 @@ RUNS_BEHIND = {
 def judge_request(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     line = " ".join(call.texts)
     methods = {method.upper() for method in METHOD.findall(line)} | set(call.plain_words[:1])
-    sends = not SENDING.isdisjoint(methods) or read_options(call.arguments, REQUEST_VALUES["curl"]).has(*UPLOADS)
-    destroys = any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text)
-    if not DELETING.isdisjoint(methods) or (sends and destroys):
+    sends_data = not SENDING.isdisjoint(methods) or read_options(call.arguments, REQUEST_VALUES["curl"]).has(*UPLOADS)
+    asks_deletion = any(DESTROYING_PATH.search(text.partition("?")[0]) for text in call.texts if "/" in text)
+    if not DELETING.isdisjoint(methods) or (sends_data and asks_deletion):
         yield danger("http_delete", program=call.program)
     yield from judge_sending(call, scene)
 

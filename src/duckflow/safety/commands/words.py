@@ -135,8 +135,8 @@ def read_options(words: Iterable[Word], with_value: str = "", long_with_value: I
         if not text.startswith("-") or text == "-":
             operands.append(word)
         elif text.startswith("--"):
-            name, equals_sign, value = text.partition("=")
-            attached_word = replace(word, text=value) if equals_sign else None
+            name, equals_sign, option_value = text.partition("=")
+            attached_word = replace(word, text=option_value) if equals_sign else None
             options.append((name, attached_word or (words_left.pop() if name in long_names and words_left else None)))
         else:
             index = next((index for index, letter in enumerate(text) if index and letter in with_value), len(text))
@@ -189,8 +189,8 @@ class Behind:
 def _read_table() -> dict[str, tuple[str, list[str]]]:
     rows = dict[str, tuple[str, list[str]]]()
     for line in re.sub(r"\n +", " ", TABLE).strip().splitlines():
-        doubt, programs, *first_words = line.split("|")
-        rows.update((program, (doubt.strip(), " ".join(first_words).split())) for program in programs.split())
+        doubt_key, programs, *first_words = line.split("|")
+        rows.update((program, (doubt_key.strip(), " ".join(first_words).split())) for program in programs.split())
     return rows
 
 
@@ -202,14 +202,14 @@ def look_behind(call: Call, known: Container[str]) -> Behind | None:
     skipped, whether they are options or values."""
     if call.program not in WRAPPERS or (call.program == "command" and call.texts[:1] in (("-v",), ("-V",))):
         return None
-    doubt, first_words = WRAPPERS[call.program]
+    doubt_key, first_words = WRAPPERS[call.program]
     words = call.arguments
     if first_words:
         index = next((index for index, text in enumerate(call.texts[:3]) if text in first_words), None)
         if index is None:
             return None
         words = words[index + 1 :]
-    added_words = (UNKNOWN,) if doubt == "at_run_time" else ()
+    added_words = (UNKNOWN,) if doubt_key == "at_run_time" else ()
     guessed_words, texts = (), list[str]()
     for index, word in enumerate(words):
         if " " in word.text.strip():
@@ -217,5 +217,5 @@ def look_behind(call: Call, known: Container[str]) -> Behind | None:
         elif not NOT_A_PROGRAM.match(word.text):
             guessed_words = guessed_words or words[index:] + added_words
             if not word.text.isupper() and Call((word,)).program in known:
-                return Behind(doubt, words[index:] + added_words, True, tuple(texts))
-    return Behind(doubt, guessed_words, False, tuple(texts))
+                return Behind(doubt_key, words[index:] + added_words, True, tuple(texts))
+    return Behind(doubt_key, guessed_words, False, tuple(texts))

@@ -160,20 +160,20 @@ class Mounts:
         }
         self._at |= {path: ("--bind", scratch, str(path)) for path in TEMPORARY}
         self._at |= {path: ("--symlink", str(path.readlink()), str(path)) for path in self._paths.system_links()}
-        system, home = self._paths.system(), self._paths.home
-        opened_paths = [path for path in self._paths.opened() if not _lies_in((folder, *system), path)]
-        self._seen = (folder, *system, *opened_paths, *self._writable, *self._paths.readable)
+        system_folders, home = self._paths.system(), self._paths.home
+        opened_paths = [path for path in self._paths.opened() if not _lies_in((folder, *system_folders), path)]
+        self._seen = (folder, *system_folders, *opened_paths, *self._writable, *self._paths.readable)
         if home.is_dir() and not _lies_in(self._seen, home):
             self._at[home] = ("--tmpfs", str(home))
-        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system, *opened_paths)}
+        self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system_folders, *opened_paths)}
         hidden_paths = [path for path in self._paths.hidden() if _lies_in(self._seen, path)]
         self._hidden = frozenset(hidden_paths)
         for path in hidden_paths:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
         self._at |= {
-            covered_path: ("--bind", str(stand_in), str(covered_path))
-            for stand_in, covered_path in self._paths.stand_ins
+            covered_path: ("--bind", str(stand_in_file), str(covered_path))
+            for stand_in_file, covered_path in self._paths.stand_ins
         }
         for path in self._writable:
             if folder in path.parents:
@@ -209,8 +209,8 @@ class Mounts:
                     self._pin_above(path)
                 else:
                     self._refuse_links(path)
-                cover = scratch.empty_folder if path.is_dir() else scratch.locked if is_addable else scratch.empty
-                self._at[path] = ("--ro-bind", str(cover), str(path))
+                cover_path = scratch.empty_folder if path.is_dir() else scratch.locked if is_addable else scratch.empty
+                self._at[path] = ("--ro-bind", str(cover_path), str(path))
             except FileNotFoundError:
                 continue
 
@@ -247,11 +247,11 @@ class Mounts:
 
     def arguments(self) -> list[str]:
         mounted_paths = sorted(self._at, key=str)
-        mounts = [word for path in mounted_paths for word in self._at[path]]
+        mount_words = [word for path in mounted_paths for word in self._at[path]]
         # These become read-only last, since mounting in them makes folders there. Files in them would fill the memory.
         memory_paths = [path for path in mounted_paths if self._at[path][0] in ("--tmpfs", "--dev") and path != SHARED]
         root = [] if Path("/") in self._at else [Path("/")]
-        return mounts + [word for path in (*memory_paths, *root) for word in ("--remount-ro", str(path))]
+        return mount_words + [word for path in (*memory_paths, *root) for word in ("--remount-ro", str(path))]
 
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch

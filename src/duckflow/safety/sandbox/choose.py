@@ -66,7 +66,7 @@ def failure(sandbox: Sandbox) -> str:
     except OSError as problem:
         return str(problem)
     try:
-        result = subprocess.run(
+        trial_run = subprocess.run(
             launch.argv,
             pass_fds=launch.fds,
             stdin=subprocess.DEVNULL,
@@ -81,9 +81,9 @@ def failure(sandbox: Sandbox) -> str:
         return str(problem)
     finally:
         launch.close()
-    if result.returncode == 0:
+    if trial_run.returncode == 0:
         return ""
-    return result.stderr.decode(errors="replace").strip()[:200] or f"exit code {result.returncode}"
+    return trial_run.stderr.decode(errors="replace").strip()[:200] or f"exit code {trial_run.returncode}"
 
 
 def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
@@ -105,10 +105,10 @@ def _on_linux(paths: SandboxPaths, known: Machine) -> Sandbox:
 def _landlock(paths: SandboxPaths, known: Machine, says: Phrase) -> Sandbox | None:
     from duckflow.safety.sandbox.landlock import OLDEST, SCOPES_SINCE, Landlock, version
 
-    kernel = version()
+    newest_version = version()
     # Some kernels claim the version that brought scopes without having them.
-    for kernel_version in dict.fromkeys((kernel, min(kernel, SCOPES_SINCE - 1))):
-        if kernel_version >= OLDEST and not failure(landlock := Landlock(kernel_version, known, paths, says)):
+    for tried_version in dict.fromkeys((newest_version, min(newest_version, SCOPES_SINCE - 1))):
+        if tried_version >= OLDEST and not failure(landlock := Landlock(tried_version, known, paths, says)):
             return landlock
     return None
 

@@ -85,8 +85,8 @@ class Landlock(Sandbox):
 
     def _handled(self) -> tuple[int, int, int]:
         device_control = IOCTL_DEV if self._version >= DEVICE_CONTROL_SINCE else 0
-        scopes = SIGNALS | ABSTRACT_SOCKETS if self._version >= SCOPES_SINCE else 0
-        return (ALL | device_control, 0, scopes)
+        scoped_rights = SIGNALS | ABSTRACT_SOCKETS if self._version >= SCOPES_SINCE else 0
+        return (ALL | device_control, 0, scoped_rights)
 
     def _rules(self, writes: bool) -> Iterator[Rule]:
         handled_rights = self._handled()[0]
@@ -95,11 +95,11 @@ class Landlock(Sandbox):
         folders = self.paths.writable() if writes else ()
         readable_paths = (*self.paths.system(), PROCESSES, *self.paths.opened(), self.paths.folder)
         read_rules = ((READ, path) for path in readable_paths)
-        for rights, path in (*read_rules, *((WRITE, folder) for folder in folders)):
+        for allowed_rights, path in (*read_rules, *((WRITE, folder) for folder in folders)):
             if any(hidden_path.is_relative_to(path) and hidden_path != path for hidden_path in hidden_paths):
-                yield from _beside(hidden_paths, path, rights)
+                yield from _beside(hidden_paths, path, allowed_rights)
             else:
-                yield rights if path.is_dir() else rights & OF_A_FILE, str(path)
+                yield allowed_rights if path.is_dir() else allowed_rights & OF_A_FILE, str(path)
         for path in self.paths.readable:
             yield (READ if path.is_dir() else READ & OF_A_FILE), str(path)
         yield WRITE, str(self.paths.scratch.folder)

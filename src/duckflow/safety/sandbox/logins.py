@@ -73,8 +73,8 @@ def _text_of(settings: Path) -> str:
 
 
 def _clean(setting: re.Match[str]) -> str:
-    value = setting[3].replace("\\\n", "")
-    if KEY.search(setting[2]) or IN_VALUE.search(value):
+    setting_value = setting[3].replace("\\\n", "")
+    if KEY.search(setting[2]) or IN_VALUE.search(setting_value):
         return setting[1]
-    clean_value = USER.sub("", value)
-    return setting[0] if clean_value == value else setting[1] + clean_value
+    clean_value = USER.sub("", setting_value)
+    return setting[0] if clean_value == setting_value else setting[1] + clean_value

@@ -115,10 +115,10 @@ def _own_files(folder: int) -> None:
         files = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries if entry.is_file()]
     for name, file_stat in files:
         if file_stat.st_nlink > 1 and stat.S_ISREG(file_stat.st_mode) and not name.endswith(".pack"):
-            data = _read(folder, name)
+            file_bytes = _read(folder, name)
             copy = os.open(f"{name}{COPY}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
             with os.fdopen(copy, "wb") as file:
-                file.write(data)
+                file.write(file_bytes)
                 os.fchmod(copy, stat.S_IMODE(file_stat.st_mode))
             os.utime(
                 f"{name}{COPY}", ns=(file_stat.st_atime_ns, file_stat.st_mtime_ns), dir_fd=folder, follow_symlinks=False
@@ -176,7 +176,7 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
     command = ["git", *without_reverse_index, "index-pack", f"--object-format={digest}", "-o", f"/tmp/{name}", pack]
     launch = confine(Launch(command, index.parent, {"PATH": os.defpath, "GIT_DIR": "/nowhere"}))
     try:
-        result = subprocess.run(
+        git_run = subprocess.run(
             launch.argv,
             pass_fds=launch.fds,
             stdin=subprocess.DEVNULL,
@@ -190,7 +190,7 @@ def _index(confine: Confine, scratch: Path, index: Path) -> bytes | None:
         raise TimeoutError(str(index)) from problem
     finally:
         launch.close()
-    if result.returncode:
+    if git_run.returncode:
         return None
     new_index = scratch / name
     try:

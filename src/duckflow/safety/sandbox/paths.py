@@ -48,28 +48,28 @@ class Scratch:
 
     def file_with(self, text: str) -> Path:
         """Returns a file with this text, which commands see in the place of another. Equal texts share a file."""
-        data = os.fsencode(text)
-        file = self.top / f"text-{hashlib.sha256(data).hexdigest()}"
-        if not file.exists():
-            new = file.with_suffix(".new")
-            new.write_bytes(data)
-            new.chmod(0o444)
-            new.rename(file)
-        return file
+        text_bytes = os.fsencode(text)
+        text_file = self.top / f"text-{hashlib.sha256(text_bytes).hexdigest()}"
+        if not text_file.exists():
+            new_file = text_file.with_suffix(".new")
+            new_file.write_bytes(text_bytes)
+            new_file.chmod(0o444)
+            new_file.rename(text_file)
+        return text_file
 
 
 def sweep_scratch() -> int:
     """Removes the temporary folders of sessions that were killed, and returns their number. The system lets go of a
     dead process's lock, so a folder whose lock is free belongs to nobody."""
     count = 0
-    places = dict.fromkeys(map(os.path.realpath, (tempfile.gettempdir(), *TEMPORARY)))
-    for scratch_folder in (folder for place in places for folder in Path(place).glob(f"{PREFIX}*")):
+    temporary_folders = dict.fromkeys(map(os.path.realpath, (tempfile.gettempdir(), *TEMPORARY)))
+    for scratch_folder in (folder for place in temporary_folders for folder in Path(place).glob(f"{PREFIX}*")):
         with contextlib.suppress(OSError):
             if scratch_folder.is_symlink() or scratch_folder.lstat().st_uid != os.getuid():
                 continue
-            lock = hold_lock(scratch_folder / LOCK)
+            lock_handle = hold_lock(scratch_folder / LOCK)
             shutil.rmtree(scratch_folder, ignore_errors=True)
-            os.close(lock)
+            os.close(lock_handle)
             count += 1
     return count
 
@@ -166,9 +166,9 @@ class SandboxPaths:
         program_folders = [f"{self.home}/{name}" for name in PROGRAMS_IN_HOME]
         # The system's own folders hold thousands of programs, and a command waits for this. In the work folder
         # `covered` finds the secrets, and its `.git` stays.
-        left_out = tuple(f"{path}/" for path in (*self.system(), self.folder))
+        excluded_prefixes = tuple(f"{path}/" for path in (*self.system(), self.folder))
         program_places = _program_places(os.environ.get("PATH", os.defpath), self.folder, self.home)
-        program_folders += [place for place in program_places if not f"{place}/".startswith(left_out)]
+        program_folders += [place for place in program_places if not f"{place}/".startswith(excluded_prefixes)]
         hidden_paths += [
             path
             for program_folder in program_folders
@@ -223,7 +223,7 @@ class SandboxPaths:
     def packages(self) -> list[Path]:
         """Returns the folders of installed packages in the work folder, as `covered` has found them."""
         packages = secret_index(around(self.folder)).packages()
-        return [place for place in packages if place.is_relative_to(self.folder)]
+        return [package_folder for package_folder in packages if package_folder.is_relative_to(self.folder)]
 
     def _place(self, name: str) -> Path:
         return self.home / name[2:] if name == "~" or name.startswith("~/") else self.folder / name
@@ -258,18 +258,18 @@ def _secret_entries(place: str) -> tuple[str, ...]:
     """Returns files and folders with names of secrets in a folder of programs and beneath it, without installed
     packages. Deeper in an installation, and in libraries, only names count that people give to their own secrets. The
     result is cached, because a command waits for it."""
-    is_installed = any(Path(place, name).is_dir() for name in LIBRARIES)
-    secret_paths, waiting_folders, looked_into = list[str](), deque([(place, False)]), 0
-    while waiting_folders and looked_into < MOST_LOOKED_INTO:
+    has_libraries = any(Path(place, name).is_dir() for name in LIBRARIES)
+    secret_paths, waiting_folders, listed_count = list[str](), deque([(place, False)]), 0
+    while waiting_folders and listed_count < MOST_LOOKED_INTO:
         folder, has_packages = waiting_folders.popleft()
-        looked_into += 1
+        listed_count += 1
         is_secret = own_secret_name if has_packages else secret_name
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 if is_secret(entry.name) or (entry.name == ".git"):
                     secret_paths.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False) and entry.name not in PACKAGES:
-                    waiting_folders.append((entry.path, has_packages or is_installed or entry.name in LIBRARIES))
+                    waiting_folders.append((entry.path, has_packages or has_libraries or entry.name in LIBRARIES))
     return tuple(secret_paths)
 
 
@@ -281,14 +281,14 @@ def _program_places(search_path: str, folder: Path, home: Path) -> tuple[str, ..
     program_folders: dict[str, None] = {}
     # Folders that hold tools in the home folder are not shown whole: `TOOLS_IN_HOME` lists their visible parts.
     tool_parents = {parent for name in TOOLS_IN_HOME for parent in (home / name).parents}
-    for entry in filter(os.path.isabs, search_path.split(os.pathsep)):
-        for program in (entry, *(f"{entry}/{name}" for name in INTERPRETERS)):
+    for path_folder in filter(os.path.isabs, search_path.split(os.pathsep)):
+        for program in (path_folder, *(f"{path_folder}/{name}" for name in INTERPRETERS)):
             real_path = Path(os.path.realpath(program))
-            program_folder = real_path if program == entry else real_path.parent
+            program_folder = real_path if program == path_folder else real_path.parent
             if program_folder.parent not in tool_parents and _is_installed(program_folder):
                 program_folder = program_folder.parent
-            is_brought = Path(program).is_relative_to(folder) and not program_folder.is_relative_to(folder)
-            if not is_brought or any(os.access(program_folder / "bin" / name, os.X_OK) for name in INTERPRETERS):
+            leads_out = Path(program).is_relative_to(folder) and not program_folder.is_relative_to(folder)
+            if not leads_out or any(os.access(program_folder / "bin" / name, os.X_OK) for name in INTERPRETERS):
                 program_folders |= dict.fromkeys([str(program_folder), *_version_tool(program_folder)])
     return tuple(program_folders)
 
@@ -297,8 +297,8 @@ def _is_installed(program_folder: Path) -> bool:
     """Says whether programs were installed here with their libraries beside them. In a repository, or where no folder
     of libraries lies beside `bin`, the files beside it are somebody's own."""
     top = program_folder.parent
-    is_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
-    return is_prefix and any((top / name).is_dir() for name in LIBRARIES)
+    may_be_prefix = program_folder.name == "bin" and len(program_folder.parts) > 3 and not (top / ".git").exists()
+    return may_be_prefix and any((top / name).is_dir() for name in LIBRARIES)
 
 
 def _version_tool(program_folder: Path) -> list[str]:

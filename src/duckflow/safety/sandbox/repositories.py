@@ -58,10 +58,10 @@ class Repositories:
     def traces(self) -> dict[str, Trace]:
         """Returns a trace (mode and digest) of each guarded file by its path. The paths are texts and not `Path`
         objects, because a command waits for the result."""
-        traces: dict[str, Trace] = {}
+        trace_by_path: dict[str, Trace] = {}
         for path in (*self.guarded(), *(folder / REDIRECT for folder in self.git_folders)):
-            traces |= dict(_traces(str(path)))
-        return traces
+            trace_by_path |= dict(_traces(str(path)))
+        return trace_by_path
 
     def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
         """Returns the paths that have changed since the traces `before` were taken. A redirection (`commondir`) that
@@ -84,11 +84,11 @@ def repositories(folder: Path) -> Repositories:
     """Returns the repositories in the folder itself and in the folders directly in it."""
     git_folders: list[Path] = []
     git_files: list[Path] = []
-    for path in (folder, *(entry / ".git" for entry in (folder, *folders_in(folder)))):
-        kind = _kind(path)
-        if kind == stat.S_IFDIR and (path != folder or _is_git_folder(path)):
+    for path in (folder, *(inner_folder / ".git" for inner_folder in (folder, *folders_in(folder)))):
+        file_type = _kind(path)
+        if file_type == stat.S_IFDIR and (path != folder or _is_git_folder(path)):
             git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *folders_in(path / "worktrees")]
-        elif kind == stat.S_IFREG:
+        elif file_type == stat.S_IFREG:
             git_files.append(path)
     return Repositories(folder, tuple(git_folders), tuple(git_files))
 
@@ -119,9 +119,9 @@ def _content(path: str, about: os.stat_result) -> bytes:
     stat_mark = f"{about.st_ino} {about.st_ctime_ns}".encode()
     if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_READ:
         return stat_mark
-    stamp = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+    content_stamp = (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
     try:
-        return _settled(path, stamp) if time.time_ns() - about.st_ctime_ns > SETTLED else _digest(path)
+        return _settled(path, content_stamp) if time.time_ns() - about.st_ctime_ns > SETTLED else _digest(path)
     except PermissionError:
         return stat_mark
 

@@ -112,7 +112,7 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
     refused_names = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
     if not (namespaces or writes):
         refused_names += CHANGES_OF_FILES
-    requests = (TIOCSTI, TIOCLINUX) if namespaces else (TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR)
+    refused_requests = (TIOCSTI, TIOCLINUX) if namespaces else (TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR)
     families = [AF_NETLINK]
     families += [socket.AF_INET, socket.AF_INET6] if network or namespaces else []
     families += [socket.AF_UNIX] if unix_sockets else []
@@ -124,7 +124,7 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
     program += _when(numbers["socket"], [_argument(0), *_only(families)])
     if not unix_sockets:
         program += _when(numbers["socketpair"], _pairs())
-    program += _when(numbers["ioctl"], [_argument(1), *_none_of(requests)])
+    program += _when(numbers["ioctl"], [_argument(1), *_none_of(refused_requests)])
     for name in ("clone", "unshare"):
         program += _when(numbers[name], [_argument(0), (ANY_BIT, 0, 1, CLONE_NEWUSER), _refuse(errno.EPERM), _allow()])
     if namespaces:
@@ -134,8 +134,8 @@ def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool
         for name in ONLY_OF_ITSELF:
             program += _when(numbers[name], [_argument(0), *_only([0])])
         for name, one_process in PRIORITIES.items():
-            kind = [_argument(0), (EQUAL, 1, 0, one_process), _refuse(errno.EPERM)]
-            program += _when(numbers[name], [*kind, _argument(1), *_only([0])])
+            kind_check = [_argument(0), (EQUAL, 1, 0, one_process), _refuse(errno.EPERM)]
+            program += _when(numbers[name], [*kind_check, _argument(1), *_only([0])])
     program.append(_allow())
     return b"".join(struct.pack("<HBBI", *step) for step in program)
 

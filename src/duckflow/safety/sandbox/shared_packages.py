@@ -17,10 +17,10 @@ MOST_LOOKED_AT = 200
 
 def shared_packages(packages: Iterable[Path]) -> list[Path]:
     """Returns the folders of shared packages among these folders of packages."""
-    places = [
+    store_folders = [
         inner for place in packages for inner in (map(place.joinpath, STORES) if place.name == NODE else (place,))
     ]
-    return list(filter(_is_shared, places))
+    return list(filter(_is_shared, store_folders))
 
 
 def _is_shared(place: Path) -> bool:

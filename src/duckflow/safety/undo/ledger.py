@@ -198,8 +198,8 @@ class Contents:
         return True
 
     def get(self, blob: str) -> bytes | None:
-        for (data,) in self._database.execute("SELECT data FROM contents WHERE blob = ?", (blob,)):
-            return zlib.decompress(data)
+        for (packed_content,) in self._database.execute("SELECT data FROM contents WHERE blob = ?", (blob,)):
+            return zlib.decompress(packed_content)
         return None
 
     def forget_all_but(self, needed: set[str]) -> None:
@@ -302,8 +302,8 @@ class UndoLedger:
             _take_over_turns(database)
 
     def open(self, window: Window) -> int:
-        row = json.dumps(window)
-        self._database.execute("INSERT INTO windows (window) VALUES (?)", (row,))
+        window_json = json.dumps(window)
+        self._database.execute("INSERT INTO windows (window) VALUES (?)", (window_json,))
         return self._database.execute("SELECT last_insert_rowid()")[0][0]
 
     def close(self, window_id: int) -> None:
@@ -325,10 +325,10 @@ class UndoLedger:
             self._database.execute("DELETE FROM works WHERE session = ? AND name = ?", (work.session, work.author.name))
             return
         work.latest = work.latest or self.next_order()
-        record = json.dumps([work.changes, work.left_out])
+        record_json = json.dumps([work.changes, work.left_out])
         author = json.dumps(work.author)
-        row = (work.session, work.author.name, author, work.at, work.latest, work.undone, record)
-        self._database.execute("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        work_row = (work.session, work.author.name, author, work.at, work.latest, work.undone, record_json)
+        self._database.execute("INSERT OR REPLACE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work_row)
 
     def works(self, session: str) -> list[UndoWork]:
         """Returns every work that changed something, whether undo covers it or not, the latest last."""
@@ -368,13 +368,13 @@ class UndoLedger:
 
 
 def _load(row: tuple[Any, ...]) -> UndoWork:
-    session, _, author, timestamp, latest, undone, record = row
-    rows, left_out = json.loads(record)
+    session, _, author, timestamp, latest_order, undone, record_json = row
+    rows, left_out = json.loads(record_json)
     changes = [
-        Change(path, before and Fact._make(before), after and Fact._make(after), *others)
-        for path, before, after, *others in rows
+        Change(path, before_fact and Fact._make(before_fact), after_fact and Fact._make(after_fact), *other_fields)
+        for path, before_fact, after_fact, *other_fields in rows
     ]
-    return UndoWork(session, WorkAuthor(*json.loads(author)), timestamp, latest, bool(undone), changes, left_out)
+    return UndoWork(session, WorkAuthor(*json.loads(author)), timestamp, latest_order, bool(undone), changes, left_out)
 
 
 def _take_over_turns(database: Database) -> None:
@@ -382,19 +382,19 @@ def _take_over_turns(database: Database) -> None:
     if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'turns'"):
         return
     turns = database.execute("SELECT session, number, at, undone, record FROM turns ORDER BY at")
-    for order, (session, number, timestamp, undone, record) in enumerate(turns, 1):
-        rows, left_out = json.loads(record)
-        changes = [[*row[:4], order, undone if row[4] else 0] for row in rows]
-        new_record = NOTHING if record == NOTHING else json.dumps([changes, left_out])
-        work = (session, str(number), json.dumps(WorkAuthor(number)), timestamp, order, bool(undone), new_record)
-        database.execute("INSERT OR IGNORE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work)
+    for order, (session, number, timestamp, undone, record_json) in enumerate(turns, 1):
+        rows, left_out = json.loads(record_json)
+        changes = [[*change_row[:4], order, undone if change_row[4] else 0] for change_row in rows]
+        new_record = NOTHING if record_json == NOTHING else json.dumps([changes, left_out])
+        work_row = (session, str(number), json.dumps(WorkAuthor(number)), timestamp, order, bool(undone), new_record)
+        database.execute("INSERT OR IGNORE INTO works VALUES (?, ?, ?, ?, ?, ?, ?)", work_row)
     for window_id, text in database.execute("SELECT id, window FROM windows"):
-        session, number, *others = json.loads(text)
-        window = json.dumps([session, WorkAuthor(number), *others])
-        database.execute("UPDATE windows SET window = ? WHERE id = ?", (window, window_id))
+        session, number, *other_fields = json.loads(text)
+        window_json = json.dumps([session, WorkAuthor(number), *other_fields])
+        database.execute("UPDATE windows SET window = ? WHERE id = ?", (window_json, window_id))
     database.execute("DROP TABLE turns")
 
 
 def _load_window(text: str) -> Window:
-    session, author, *others = json.loads(text)
-    return Window(session, WorkAuthor(*author), *others)
+    session, author, *other_fields = json.loads(text)
+    return Window(session, WorkAuthor(*author), *other_fields)

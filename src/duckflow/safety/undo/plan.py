@@ -69,7 +69,7 @@ class LineHistory:
         return self._text(number, {*self._gone, number})
 
     def with_again(self, number: int) -> bytes | None:
-        return self._text(number, {other for other in self._gone if other != number})
+        return self._text(number, {other_number for other_number in self._gone if other_number != number})
 
     def _text(self, number: int, gone: Collection[int]) -> bytes | None:
         if any(line.taken_over(number, gone) for line in self._lines):
@@ -78,17 +78,17 @@ class LineHistory:
 
     def _go_on(self, text: bytes, number: int, gone: Collection[int]) -> None:
         standing_lines = [line for line in self._lines if line.stands(gone)]
-        new = _split(text)
-        changes = SequenceMatcher(None, [line.text for line in standing_lines], new).get_opcodes()
+        new_lines = _split(text)
+        line_edits = SequenceMatcher(None, [line.text for line in standing_lines], new_lines).get_opcodes()
         line_indexes = {id(line): index for index, line in enumerate(self._lines)}
         # The loop goes from the end, so that the indexes of earlier lines stay valid.
-        for kind, start, end, first, last in reversed(changes):
-            if kind == "equal":
+        for edit_kind, old_start, old_end, new_start, new_end in reversed(line_edits):
+            if edit_kind == "equal":
                 continue
-            for line in standing_lines[start:end]:
+            for line in standing_lines[old_start:old_end]:
                 line.removed.add(number)
-            index = line_indexes[id(standing_lines[end - 1])] + 1 if end else 0
-            self._lines[index:index] = [HistoryLine(text_line, number) for text_line in new[first:last]]
+            index = line_indexes[id(standing_lines[old_end - 1])] + 1 if old_end else 0
+            self._lines[index:index] = [HistoryLine(text_line, number) for text_line in new_lines[new_start:new_end]]
 
 
 def history_of(versions: Sequence[Version], now: bytes, gone: Collection[int]) -> LineHistory | None:
@@ -199,19 +199,19 @@ def moved(
     """Returns the new state of a path, now in state `now`, when a change from `want` to `expected` is taken back. Mode
     and owner stay as they are if the change did not touch them. With `went_on` later changes stay, so even a path that
     looks as wanted is checked. Raises Overlap if others have changed the same lines."""
-    target = _dressed(now, expected, want)
-    if (now == target and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
+    target_fact = _dressed(now, expected, want)
+    if (now == target_fact and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
         # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
-        return target
+        return target_fact
     if expected is None or now is None:
         if expected is not now:
             raise Overlap
-        return target
-    if target and target.kind == now.kind and now.mode not in (expected.mode, target.mode):
+        return target_fact
+    if target_fact and target_fact.kind == now.kind and now.mode not in (expected.mode, target_fact.mode):
         raise Overlap
     if now.bare == expected.bare:
-        return target
-    rewritten_fact = rewrite(now, target) if target else None
+        return target_fact
+    rewritten_fact = rewrite(now, target_fact) if target_fact else None
     if rewritten_fact is None:
         raise Overlap
     return rewritten_fact
@@ -298,17 +298,17 @@ def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Chan
     """Returns this state if its content was kept, else the latest kept one before it. A command may have made a file
     too large to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the
     path, `changes` those that are taken back."""
-    first_order, state = min(change.order for change in changes), fact
+    first_order, last_state = min(change.order for change in changes), fact
     for earlier_change in sorted(every, key=lambda change: change.order, reverse=True):
         if (
             earlier_change.order < first_order
             and not earlier_change.undone
-            and state
-            and not state.kept
-            and earlier_change.after == state
+            and last_state
+            and not last_state.kept
+            and earlier_change.after == last_state
         ):
-            state = earlier_change.before
-    return state if state and state.kept else fact
+            last_state = earlier_change.before
+    return last_state if last_state and last_state.kept else fact
 
 
 def changes_in(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
@@ -319,8 +319,8 @@ def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Cha
     """Returns the changes that an undo takes back, or (without `back`) those that a redo makes again."""
     if back and scope.paths and not scope.named:
         newest_authors = newest_of(works, scope)
-        pairs = [(work, change) for work in works for change in work.changes if not change.undone]
-        return [change for work, change in pairs if newest_authors.get(change.path) == work.author.whole]
+        standing_pairs = [(work, change) for work in works for change in work.changes if not change.undone]
+        return [change for work, change in standing_pairs if newest_authors.get(change.path) == work.author.whole]
     changes = changes_in(works, scope)
     number = 0 if back else max((change.undone for change in changes), default=0)
     return [change for change in changes if change.undone == number]

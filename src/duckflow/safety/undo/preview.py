@@ -29,18 +29,18 @@ class TextDiff(NamedTuple):
 
 def text_diff(old: bytes | None, new: bytes | None) -> TextDiff:
     """Compares the contents of a file before and after a change. None means that the file did not exist then."""
-    before, after = _text(old or b""), _text(new or b"")
-    if before is None or after is None:
-        sizes = [shown_size(len(data)) if data is not None else "∅" for data in (old, new)]
+    old_text, new_text = _text(old or b""), _text(new or b"")
+    if old_text is None or new_text is None:
+        sizes = [shown_size(len(content)) if content is not None else "∅" for content in (old, new)]
         return TextDiff(0, 0, (f"@@ {' → '.join(sizes)} @@",))
-    a, b = _lines(before, after), _lines(after, before)
+    a, b = _lines(old_text, new_text), _lines(new_text, old_text)
     if len(a) + len(b) > MOST_LINES:
-        added, removed = (Counter(b) - Counter(a)).total(), (Counter(a) - Counter(b)).total()
-        return TextDiff(added, removed, (f"@@ +{added} −{removed} @@",))
+        added_count, removed_count = (Counter(b) - Counter(a)).total(), (Counter(a) - Counter(b)).total()
+        return TextDiff(added_count, removed_count, (f"@@ +{added_count} −{removed_count} @@",))
     lines = list(difflib.unified_diff(a, b, lineterm=""))[2:]
-    added = sum(line.startswith("+") for line in lines)
-    removed = sum(line.startswith("-") for line in lines)
-    return TextDiff(added, removed, tuple(shown_line(part) for line in lines for part in line.split("\n")))
+    added_count = sum(line.startswith("+") for line in lines)
+    removed_count = sum(line.startswith("-") for line in lines)
+    return TextDiff(added_count, removed_count, tuple(shown_line(part) for line in lines for part in line.split("\n")))
 
 
 def _text(data: bytes) -> str | None:
@@ -98,10 +98,10 @@ def describe(moves: Sequence[Change], content: Content, settings: UndoSettings) 
 
 
 def _compare(move: Change, content: Content) -> TextDiff:
-    old, new = move.before, move.after
-    if old and new and old.content == new.content:
+    old_fact, new_fact = move.before, move.after
+    if old_fact and new_fact and old_fact.content == new_fact.content:
         return TextDiff()
-    blobs = (fact.blob if fact and fact.size <= LARGEST_COMPARED else "" for fact in (old, new))
+    blobs = (fact.blob if fact and fact.size <= LARGEST_COMPARED else "" for fact in (old_fact, new_fact))
     return text_diff(*(content(blob) if blob else None for blob in blobs))
 
 
@@ -136,17 +136,17 @@ def _impact(move: Change, compared: TextDiff, renamed: dict[str, str]) -> FileIm
 
 def _header(move: Change, renamed: dict[str, str]) -> list[str]:
     """Returns the lines above a file's diff, in git's format."""
-    name, old, new = shown(move.path), move.before, move.after
+    name, old_fact, new_fact = shown(move.path), move.before, move.after
     if move.path in renamed:
-        return [f"rename from {name}", f"rename to {shown(renamed[move.path])}"] if new is None else []
-    lines = [f"--- {_side('a', name, old)}", f"+++ {_side('b', name, new)}"]
-    if old and new and old.kind == new.kind and old.mode != new.mode:
-        lines += [f"old mode {old.mode:o}", f"new mode {new.mode:o}"]
+        return [f"rename from {name}", f"rename to {shown(renamed[move.path])}"] if new_fact is None else []
+    lines = [f"--- {_side('a', name, old_fact)}", f"+++ {_side('b', name, new_fact)}"]
+    if old_fact and new_fact and old_fact.kind == new_fact.kind and old_fact.mode != new_fact.mode:
+        lines += [f"old mode {old_fact.mode:o}", f"new mode {new_fact.mode:o}"]
     return lines
 
 
 def _side(side: str, name: str, fact: Fact | None) -> str:
     if fact is None:
         return "/dev/null"
-    ending = {"folder": "/", "link": f" → {shown(fact.content)}", "file": "", "special": " (special)"}[fact.kind]
-    return f"{side}/{name}{ending}"
+    name_ending = {"folder": "/", "link": f" → {shown(fact.content)}", "file": "", "special": " (special)"}[fact.kind]
+    return f"{side}/{name}{name_ending}"

@@ -74,7 +74,7 @@ class Recorder:
         self.contents = Contents(self.database, settings.copied_mb * MB)
         self.tree = Tree(self._work, self.contents, settings.largest_file_mb * MB, self.presence.token)
         private_stats = (private_path.stat() for private_path in (data, *workspace.private) if private_path.exists())
-        self._own = frozenset((facts.st_dev, facts.st_ino) for facts in private_stats)
+        self._own = frozenset((file_stat.st_dev, file_stat.st_ino) for file_stat in private_stats)
         self._version = self.database.version
         self.baseline = Baseline(self.database)
         self._survey: Survey | None = None
@@ -142,9 +142,9 @@ class Recorder:
         with self.transaction():
             survey = None if paths else self._sync(*self._running())
             seen_entries = survey.covered if survey else self._look_at(work, paths)
-            facts = [(path, entry.fact) for path, entry in seen_entries.items() if entry]
+            path_facts = [(path, entry.fact) for path, entry in seen_entries.items() if entry]
             if not work.left_out and not (survey and survey.crowded):
-                return frozenset(path for path, fact in facts if fact.kind == "file" and not fact.kept)
+                return frozenset(path for path, fact in path_facts if fact.kind == "file" and not fact.kept)
         return None
 
     def close(self, window_id: int) -> list[Change]:
@@ -220,14 +220,14 @@ class Recorder:
 
     def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
         """Compares the folder with how it was last seen. Without `work`, the differences belong to no turn."""
-        baseline = self.baseline.entries
-        known_paths = baseline if self._survey else ()
-        survey = FolderWalk(self.tree, baseline, self.settings, self._own, known_paths).walk("", self._work)
+        known_entries = self.baseline.entries
+        known_paths = known_entries if self._survey else ()
+        survey = FolderWalk(self.tree, known_entries, self.settings, self._own, known_paths).walk("", self._work)
         now: dict[str, Seen | None] = {}
-        now |= {path: seen for path, seen in survey.covered.items() if baseline.get(path) is not seen}
-        for path in baseline.keys() - survey.covered.keys():
+        now |= {path: seen for path, seen in survey.covered.items() if known_entries.get(path) is not seen}
+        for path in known_entries.keys() - survey.covered.keys():
             # The file is gone, or ignored by now.
-            if work is None or survey.watched.get(path) != baseline[path].stamp:
+            if work is None or survey.watched.get(path) != known_entries[path].stamp:
                 now[path] = self.tree.look(path) if work else None
         # Paths that a change of Duckflow's own is about to touch are noted with that change.
         windows = self.ledger.windows().values()
@@ -237,7 +237,7 @@ class Recorder:
             # A file that an earlier survey left out is not new.
             earlier_survey = self._survey
             self.baseline.write(
-                {path: now[path] for path in now if path not in baseline and earlier_survey.left_out(path)}
+                {path: now[path] for path in now if path not in known_entries and earlier_survey.left_out(path)}
             )
         if work:
             self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
@@ -251,12 +251,12 @@ class Recorder:
         folder, entries = git_folder(path), self.baseline.entries
         if not folder:
             return False
-        old, new = entries.get(path), now[path]
+        old_entry, new_entry = entries.get(path), now[path]
         if folder not in entries or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
             return True
-        if old is None or new is None:
-            return old is None and adds_only(path)
-        return same_index(self.contents, path, old.fact, new.fact)
+        if old_entry is None or new_entry is None:
+            return old_entry is None and adds_only(path)
+        return same_index(self.contents, path, old_entry.fact, new_entry.fact)
 
     def note_damage(self, session: str) -> None:
         """Looks for git objects that were changed in place, which git never does. A survey skips objects, because they
@@ -277,8 +277,8 @@ class Recorder:
         """Notes how these paths differ from the baseline as changes of this work, and updates the baseline."""
         known_entries = self.baseline.entries
         changed_entries = {path: seen for path, seen in now.items() if known_entries.get(path) != seen}
-        pairs = [(path, known_entries.get(path), seen) for path, seen in changed_entries.items()]
-        changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in pairs]
+        entry_changes = [(path, known_entries.get(path), seen) for path, seen in changed_entries.items()]
+        changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in entry_changes]
         changes = [change for change in changes if change.before != change.after]
         self._changed += changes
         if work:
@@ -296,18 +296,18 @@ class Recorder:
         """Returns the state of these paths, of everything that is or was beneath them (unless that is too much), and of
         the folders above them."""
         known_entries = self.baseline.entries
-        entries: dict[str, Seen | None] = {}
+        entries_now: dict[str, Seen | None] = {}
         for path in paths:
             for parent in upwards(path):
-                entries[parent] = self.tree.look(parent)
+                entries_now[parent] = self.tree.look(parent)
             inner_entries = {inner_path: None for inner_path in known_entries if inner_path.startswith(f"{path}/")}
-            seen = entries[path]
-            if seen and seen.fact.kind == "folder":
+            seen_entry = entries_now[path]
+            if seen_entry and seen_entry.fact.kind == "folder":
                 survey = FolderWalk(self.tree, known_entries, self.settings, self._own).walk(path)
                 inner_entries |= survey.covered
                 work.leave_out("too_many", {path: self.settings.files} if survey.crowded else {})
-            entries |= inner_entries
-        return entries
+            entries_now |= inner_entries
+        return entries_now
 
 
 def _with_own_files(recorder: Recorder, work: Path, survey: Survey) -> Survey:
@@ -335,13 +335,13 @@ def _programs_made(recorder: Recorder, work: Path, kind: str, folder: str) -> It
         and (repository.runs_programs() or programs_of(repository))
     ):
         path = (repository.common / "config").relative_to(work).as_posix()
-        if seen := recorder.tree.look(path):
-            yield Change(path, None, seen.fact, own=False)
+        if seen_file := recorder.tree.look(path):
+            yield Change(path, None, seen_file.fact, own=False)
 
 
 def sweep(recorder: Recorder) -> None:
     """Drops contents that neither an undo nor the next command's undo needs."""
-    needed_blobs = {seen.fact.blob for seen in recorder.baseline.entries.values()}
+    needed_blobs = {seen_entry.fact.blob for seen_entry in recorder.baseline.entries.values()}
     recorder.contents.forget_all_but(needed_blobs | recorder.ledger.blobs())
 
 
@@ -350,13 +350,13 @@ def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
     the database. The number may first be exceeded by a fifth (`SLACK`)."""
     ledger, database, settings = recorder.ledger, recorder.database, recorder.settings
     older_works = [work for work in ledger.oldest_first() if work != current]
-    surplus = len(older_works) + 1 - settings.kept_turns
-    excess = surplus if surplus > settings.kept_turns // SLACK else 0
-    for work in older_works[:excess]:
+    surplus_count = len(older_works) + 1 - settings.kept_turns
+    excess_count = surplus_count if surplus_count > settings.kept_turns // SLACK else 0
+    for work in older_works[:excess_count]:
         ledger.forget(*work)
-    if excess or database.size > settings.kept_mb * MB:
+    if excess_count or database.size > settings.kept_mb * MB:
         sweep(recorder)
-    for work in older_works[excess:]:
+    for work in older_works[excess_count:]:
         if database.size <= settings.kept_mb * MB:
             return
         ledger.forget(*work)
@@ -367,8 +367,8 @@ def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
     """Says whether the path is git's index, and stages the same in both states."""
     if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
         return False
-    before, after = (contents.get(fact.blob) for fact in (old, new))
-    return before is not None and after is not None and same_staged(before, after)
+    old_bytes, new_bytes = (contents.get(fact.blob) for fact in (old, new))
+    return old_bytes is not None and new_bytes is not None and same_staged(old_bytes, new_bytes)
 
 
 def _owns(window: Window | None) -> Owns:

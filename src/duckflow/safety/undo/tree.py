@@ -82,30 +82,30 @@ class Tree:
                 stamp_before = Stamp.of(os.fstat(file.fileno()))
                 if stamp_before.size > self._largest:
                     return None
-                data = file.read(stamp_before.size + 1)
+                file_bytes = file.read(stamp_before.size + 1)
                 stamp = Stamp.of(os.fstat(file.fileno()))
         except FileNotFoundError:
             raise
         except (OSError, PathRefused):
             return None
-        blob = content_id(data)
-        if not self._contents.keep(blob, data):
+        blob = content_id(file_bytes)
+        if not self._contents.keep(blob, file_bytes):
             return _file(stamp, stamp.unkept_content, settled=True)
-        is_whole = stamp == stamp_before and len(data) == stamp.size
-        return _file(stamp._replace(size=len(data)), blob, is_whole and stamp.settled)
+        is_unchanged = stamp == stamp_before and len(file_bytes) == stamp.size
+        return _file(stamp._replace(size=len(file_bytes)), blob, is_unchanged and stamp.settled)
 
     def stamps(self, folder: str) -> dict[str, Stamp]:
         """Returns the stamp of everything that lies directly in a folder; empty when the folder does not exist."""
-        stamps: dict[str, Stamp] = {}
+        stamp_by_path: dict[str, Stamp] = {}
         with contextlib.suppress(OSError):
             handle = self.open_folder(folder)
             try:
                 with os.scandir(handle) as entries:
                     for entry in entries:
-                        stamps[f"{folder}/{entry.name}"] = Stamp.of(entry.stat(follow_symlinks=False))
+                        stamp_by_path[f"{folder}/{entry.name}"] = Stamp.of(entry.stat(follow_symlinks=False))
             finally:
                 os.close(handle)
-        return stamps
+        return stamp_by_path
 
     def open_folder(self, path: str) -> int:
         """Opens a folder for listing; the caller closes it."""
@@ -116,8 +116,8 @@ class Tree:
 
     def put(self, path: str, fact: Fact, now: Seen | None) -> None:
         """Puts a file or link in place of what is there `now`: whole or not at all, with the fact's mode and owner."""
-        data = self._contents.get(fact.blob) if fact.blob else b""
-        if data is None:
+        content = self._contents.get(fact.blob) if fact.blob else b""
+        if content is None:
             raise OSError(0, "the content is gone", path)
         with self._place(path) as (folder, name):
             try:
@@ -125,7 +125,7 @@ class Tree:
                     os.symlink(fact.content, self._temporary, dir_fd=folder)
                 else:
                     with os.fdopen(os.open(self._temporary, NEW, 0o600, dir_fd=folder), "wb") as file:
-                        file.write(data)
+                        file.write(content)
                 _dress(folder, self._temporary, fact)
                 self._refuse_if_touched(folder, name, path, now)
                 os.rename(self._temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -188,15 +188,15 @@ class Tree:
 
     def _refuse_if_touched(self, folder: int, name: str, path: str, now: Seen | None) -> None:
         try:
-            facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            file_stat = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except FileNotFoundError:
-            facts = None
-        if facts is None or now is None:
-            is_same = facts is now
+            file_stat = None
+        if file_stat is None or now is None:
+            is_untouched = file_stat is now
         else:
             # The time of the last change also moves when another name of the same file is removed.
-            is_same = Stamp.of(facts) == now.stamp or self.see(folder, name, facts).fact == now.fact
-        if not is_same:
+            is_untouched = Stamp.of(file_stat) == now.stamp or self.see(folder, name, file_stat).fact == now.fact
+        if not is_untouched:
             raise changed(path)
 
 
@@ -212,8 +212,8 @@ def _file(stamp: Stamp, content: str, settled: bool) -> Seen:
 
 def _dress(folder: int, name: str, fact: Fact) -> None:
     """Sets mode and owner, even of a file that its owner may not read, and never of a link's target."""
-    facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    if (facts.st_uid, facts.st_gid) != (fact.owner, fact.group):
+    file_stat = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    if (file_stat.st_uid, file_stat.st_gid) != (fact.owner, fact.group):
         with contextlib.suppress(PermissionError):
             os.chown(name, fact.owner, fact.group, dir_fd=folder, follow_symlinks=False)
     if fact.kind == "link":

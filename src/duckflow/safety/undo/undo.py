@@ -138,15 +138,15 @@ class UndoOperations:
     def _planned(self, session: str, back: bool, scope: UndoScope) -> tuple[list[UndoWork], UndoPlan]:
         """Chooses the work and plans its steps. The latest work is passed over if nothing of it can be taken back."""
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
-        first: tuple[list[UndoWork], UndoPlan] | None = None
-        while works or first is None:
-            selection = self._chosen(works, back, scope)
-            plan = self._plan(selection, back, scope)
-            first = first or (selection, plan)
+        first_choice: tuple[list[UndoWork], UndoPlan] | None = None
+        while works or first_choice is None:
+            chosen_works = self._chosen(works, back, scope)
+            plan = self._plan(chosen_works, back, scope)
+            first_choice = first_choice or (chosen_works, plan)
             if not plan.hopeless or not back or scope.named or scope.paths:
-                return selection, plan
-            works = [work for work in works if work not in selection and not work.undone]
-        return first
+                return chosen_works, plan
+            works = [work for work in works if work not in chosen_works and not work.undone]
+        return first_choice
 
     def _chosen(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[UndoWork]:
         """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
@@ -178,8 +178,8 @@ class UndoOperations:
 
     def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
         """Plans the step for one path, through all of its changes; the latest comes first where they are taken back."""
-        seen = self.recorder.tree.look(path)
-        fact, own = seen and seen.fact, not back or all(change.own for change in changes)
+        seen_file = self.recorder.tree.look(path)
+        fact, is_own = seen_file and seen_file.fact, not back or all(change.own for change in changes)
         history = self._ledger.changes_of(path)
         undone = {change.order for change in history if change.undone}
         facts = list[Fact | None]()
@@ -192,26 +192,26 @@ class UndoOperations:
             try:
                 fact = moved(fact, expected, want, partial(self._rewritten, history, undone, change.order), went_on)
             except Overlap:
-                return UndoStep(path, seen, want, own, overlaps=True)
+                return UndoStep(path, seen_file, want, is_own, overlaps=True)
             undone ^= {change.order}
             facts.append(fact)
         if back and (kept_fact := last_kept(fact, changes, history)) != fact:
             fact = facts[-1] = kept_fact
-        return UndoStep(path, seen, fact, own, facts=tuple(facts))
+        return UndoStep(path, seen_file, fact, is_own, facts=tuple(facts))
 
     def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
         """Returns the file's state when its text loses a change, or gets it again; None where that is impossible."""
-        keep, read = self.recorder.contents.keep, self.recorder.contents.get
-        current_text, versions = read(now.blob) if now.blob else None, list[Version]()
+        keep_content, read_content = self.recorder.contents.keep, self.recorder.contents.get
+        current_text, versions = read_content(now.blob) if now.blob else None, list[Version]()
         for change in every:
-            texts = [read(fact.blob) if fact and fact.blob else None for fact in (change.before, change.after)]
+            texts = [read_content(fact.blob) if fact and fact.blob else None for fact in (change.before, change.after)]
             if texts[0] is not None and texts[1] is not None:
                 versions.append(Version(texts[0], texts[1], change.order, change.undone))
         if current_text is None or not want.blob or number not in (version.number for version in versions):
             return None
         history = history_of(versions, current_text, gone)
         text = history and (history.with_again(number) if number in gone else history.without(number))
-        if text is None or not keep(blob := content_id(text), text):
+        if text is None or not keep_content(blob := content_id(text), text):
             return None
         return want._replace(size=len(text), content=blob)
 
@@ -225,8 +225,8 @@ class UndoOperations:
             changes = sorted((change for change in edits if change.path == step.path), key=lambda change: change.order)
             for index, (change, fact) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
                 last_order = max(last_order, number + index)
-                redone = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
-                updates[change.path, change.order] = redone
+                redone_change = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
+                updates[change.path, change.order] = redone_change
         # Changes that were not brought back (someone else's, or not possible) stay as the work left them.
         untouched_paths = {step.path for step in (*planned.left, *planned.impossible)}
         for work in works:
@@ -329,8 +329,8 @@ class Undo:
         """Changes a file as the user wishes, as a part of the author's work. Undoing this work undoes the change
         too."""
         async with self.change(author, (path,)):
-            data = self._workspace.read_bytes(path, self._settings.largest_file_mb * MB)
-            self._workspace.write_atomic(path, change(data), digest(data))
+            content = self._workspace.read_bytes(path, self._settings.largest_file_mb * MB)
+            self._workspace.write_atomic(path, change(content), digest(content))
 
     async def preview(self, back: bool = True, scope: UndoScope = LATEST) -> PlannedUndo:
         """Returns what `restore` would do with the same arguments."""
@@ -354,7 +354,7 @@ class Undo:
             yield changes
             return
         try:
-            window = await asyncio.to_thread(self._with_operations, lambda operations: begin(operations.recorder))
+            window_id = await asyncio.to_thread(self._with_operations, lambda operations: begin(operations.recorder))
         except (sqlite3.Error, OSError) as problem:
             message = f"Not done, because it could not be made undoable: {problem}. Tell the user."
             raise ToolError(message, "undo.unavailable", reason=str(problem)) from problem
@@ -362,7 +362,7 @@ class Undo:
             yield changes
         finally:
             # The changes are noted even when the turn is being cancelled, because they have already happened.
-            await asyncio.shield(asyncio.to_thread(self._note, window, changes))
+            await asyncio.shield(asyncio.to_thread(self._note, window_id, changes))
 
     def _note(self, window: int, changed: list[Change]) -> None:
         try:
@@ -378,13 +378,13 @@ class Undo:
     def _roots(self, paths: Sequence[str]) -> list[str]:
         """Returns the paths. A path that ends with a link is returned twice: as the link, which a tool may replace, and
         as the file behind it, which a tool may write to."""
-        roots: dict[str, None] = {}
-        for path, follow in product(paths, (False, True)):
+        root_paths: dict[str, None] = {}
+        for path, follows_link in product(paths, (False, True)):
             # A path that is refused here is refused to the tool as well.
             with contextlib.suppress(OSError, PathRefused):
-                roots[self._workspace.relative(path, follow).removeprefix("./")] = None
-        roots.pop(".", None)
-        return list(roots)
+                root_paths[self._workspace.relative(path, follows_link).removeprefix("./")] = None
+        root_paths.pop(".", None)
+        return list(root_paths)
 
     async def _do(self, work: Callable[[UndoOperations], T]) -> T:
         if not self._settings.enabled:

@@ -55,15 +55,15 @@ class Survey:
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in. Caches
         are left out."""
-        counts: dict[str, int] = {}
+        count_by_folder: dict[str, int] = {}
         paths = (before.watched | self.watched).keys() - before.covered.keys()
         for path in (path for path in paths if not CACHE.search(path)):
-            old, seen = before.watched.get(path), self.covered.get(path)
-            new = seen.stamp if seen else self.watched.get(path)
-            if old != new and (old or not before.unseen(path)) and (new or not self.unseen(path)):
+            old_stamp, seen_entry = before.watched.get(path), self.covered.get(path)
+            new = seen_entry.stamp if seen_entry else self.watched.get(path)
+            if old_stamp != new and (old_stamp or not before.unseen(path)) and (new or not self.unseen(path)):
                 ignored_folder = next(parent for parent in upwards(path) if parent in before.places | self.places)
-                counts[ignored_folder] = counts.get(ignored_folder, 0) + 1
-        return counts
+                count_by_folder[ignored_folder] = count_by_folder.get(ignored_folder, 0) + 1
+        return count_by_folder
 
 
 class FolderWalk:
@@ -107,26 +107,26 @@ class FolderWalk:
         with os.scandir(handle) as entries:
             for entry in entries:
                 try:
-                    facts = entry.stat(follow_symlinks=False)
+                    entry_stat = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     # The entry was removed while the folder was listed.
                     continue
-                if (facts.st_dev, facts.st_ino) not in self._own:
-                    (folders if stat.S_ISDIR(facts.st_mode) else files)[entry.name] = facts
+                if (entry_stat.st_dev, entry_stat.st_ino) not in self._own:
+                    (folders if stat.S_ISDIR(entry_stat.st_mode) else files)[entry.name] = entry_stat
         if (GIT in folders or GIT in files) and (not place or prefix.rstrip("/") in self._survey.covered):
             self._survey.repositories.append(prefix.rstrip("/"))
             # A repository within the work folder has rules of its own, which are not read.
             rules = None if prefix else rules
         if RULES_FILE in files and self._ignored and rules and not place:
             rules = self._ignored.below(rules, prefix, rules_beneath(handle))
-        for name, facts in files.items():
-            self._file(handle, prefix + name, facts, rules, place)
-        for name, facts in folders.items():
+        for name, entry_stat in files.items():
+            self._file(handle, prefix + name, entry_stat, rules, place)
+        for name, entry_stat in folders.items():
             if name != GIT or self._ignored is None:
-                self._folder(handle, prefix + name, facts, rules, place)
+                self._folder(handle, prefix + name, entry_stat, rules, place)
             elif not place or prefix.rstrip("/") in self._survey.covered:
                 self._in_git = True
-                self._folder(handle, prefix + name, facts, None, "")
+                self._folder(handle, prefix + name, entry_stat, None, "")
                 self._in_git = False
 
     def _file(self, handle: int, path: str, facts: Facts, rules: RulesFile | None, place: str) -> None:
@@ -139,19 +139,19 @@ class FolderWalk:
             else:
                 self._survey.watched[path] = stamp
             return
-        seen = self._known.get(path)
-        if seen is None and self._is_full(path):
+        seen_entry = self._known.get(path)
+        if seen_entry is None and self._is_full(path):
             return
-        if seen is None or seen.stamp != stamp or not seen.settled:
+        if seen_entry is None or seen_entry.stamp != stamp or not seen_entry.settled:
             name = path.rpartition("/")[2]
             if OWN_TEMPORARY.fullmatch(name) or (self._in_git and is_guarded_pack(path)):
                 return
             try:
-                seen = self._tree.see(handle, name, facts)
+                seen_entry = self._tree.see(handle, name, facts)
             except FileNotFoundError:
                 return
         self._of_git += self._in_git
-        self._survey.covered[path] = seen
+        self._survey.covered[path] = seen_entry
         if facts.st_nlink > 1 and stat.S_ISREG(facts.st_mode) and not self._in_git:
             self._survey.linked.setdefault((facts.st_dev, facts.st_ino, facts.st_nlink), []).append(path)
 
@@ -204,9 +204,9 @@ class FolderWalk:
         inner_handle = os.open(path.rpartition("/")[2], READ_FOLDER, dir_fd=handle)
         try:
             for name in os.listdir(inner_handle):
-                if seen := self._known.get(object_path := f"{path}/{name}"):
+                if seen_object := self._known.get(object_path := f"{path}/{name}"):
                     self._of_git += 1
-                    self._survey.covered[object_path] = seen
+                    self._survey.covered[object_path] = seen_object
                 elif OBJECT.search(object_path):
                     with contextlib.suppress(FileNotFoundError):
                         self._file(
@@ -222,11 +222,11 @@ class FolderWalk:
     @cached_property
     def _known_objects(self) -> dict[str, dict[str, Seen]]:
         """Returns git's objects that are known from before, by their folder."""
-        objects: dict[str, dict[str, Seen]] = {}
-        for path, seen in self._known.items():
+        objects_by_folder: dict[str, dict[str, Seen]] = {}
+        for path, seen_object in self._known.items():
             if "objects/" in path and OBJECT.search(path):
-                objects.setdefault(path.rpartition("/")[0], {})[path] = seen
-        return objects
+                objects_by_folder.setdefault(path.rpartition("/")[0], {})[path] = seen_object
+        return objects_by_folder
 
     def _is_full(self, path: str) -> bool:
         """Says whether no more new files are covered. Files that are already known stay covered, so that nobody can
