@@ -75,12 +75,12 @@ class HttpAnswer:
         unpacker = zlib.decompressobj(32 + zlib.MAX_WBITS) if encoding in PACKED else None
         try:
             while isinstance(event := await self._connection.next_event(), h11.Data):
-                data = bytes(event.data)
-                while unpacker and data:
-                    yield unpacker.decompress(data, READ_BYTES)
-                    data = unpacker.unconsumed_tail
-                if data:
-                    yield data
+                event_bytes = bytes(event.data)
+                while unpacker and event_bytes:
+                    yield unpacker.decompress(event_bytes, READ_BYTES)
+                    event_bytes = unpacker.unconsumed_tail
+                if event_bytes:
+                    yield event_bytes
         except zlib.error as error:
             raise HttpError(str(error)) from error
 
@@ -114,8 +114,8 @@ class _Connection:
 
     async def send(self, request: h11.Request, content: bytes) -> HttpAnswer:
         try:
-            data = [self._protocol.send(request), self._protocol.send(h11.Data(content)) if content else b""]
-            self._writer.write(b"".join(filter(None, (*data, self._protocol.send(h11.EndOfMessage())))))
+            message_parts = [self._protocol.send(request), self._protocol.send(h11.Data(content)) if content else b""]
+            self._writer.write(b"".join(filter(None, (*message_parts, self._protocol.send(h11.EndOfMessage())))))
         except h11.LocalProtocolError as error:
             raise BadRequest(str(error)) from error
         # A server may refuse a request before it has read all of it. In that case its answer is already there.
