@@ -93,8 +93,8 @@ class AsyncDuckflow:
         setup = Setup(loaded.settings, paths, options.folder, words, options.model, options.trust, by_client=True)
         setup = setup._replace(alone=options.answer is None)
         if options.resume:
-            entry = Sessions(paths.sessions_of(options.folder)).find(options.resume)
-            self._chosen = resumed_session(entry.path, setup, options.language)
+            session_entry = Sessions(paths.sessions_of(options.folder)).find(options.resume)
+            self._chosen = resumed_session(session_entry.path, setup, options.language)
         else:
             self._chosen = new_session(setup)
         self._built = build_conversation(setup, self._chosen.session)
@@ -285,8 +285,8 @@ class Duckflow:
         assert self._loop
         fill_future = asyncio.run_coroutine_threadsafe(fill(), self._loop)
         try:
-            while (item := items.get()) is not None:
-                yield item
+            while (event_or_summary := items.get()) is not None:
+                yield event_or_summary
             fill_future.result()
         finally:
             fill_future.cancel()

@@ -28,12 +28,12 @@ class PausableTimeout:
         if self._holding > 1:
             return
         self._since = time.monotonic()
-        end = self._timeout.when()
-        if end is not None and not self._timeout.expired():
+        end_time = self._timeout.when()
+        if end_time is not None and not self._timeout.expired():
             # The limited work may have ended meanwhile, for a reason other than the time limit.
             with suppress(RuntimeError):
                 self._timeout.reschedule(None)
-                self._left = end - asyncio.get_running_loop().time()
+                self._left = end_time - asyncio.get_running_loop().time()
 
     def release(self) -> None:
         self._holding -= 1
@@ -57,8 +57,8 @@ class PausableTimeout:
         """Returns the seconds that are left; 0 if the time is over or there is no limit."""
         if self._left is not None:
             return self._left
-        end = self._timeout.when()
-        return max(0.0, end - asyncio.get_running_loop().time()) if end is not None else 0.0
+        end_time = self._timeout.when()
+        return max(0.0, end_time - asyncio.get_running_loop().time()) if end_time is not None else 0.0
 
 
 class Pausable(Protocol):

@@ -82,11 +82,11 @@ class Installation:
 
 def this_installation() -> Installation:
     try:
-        origin = distribution(NAME).read_text("direct_url.json") or ""
+        origin_json = distribution(NAME).read_text("direct_url.json") or ""
     except (PackageNotFoundError, OSError):
-        origin = ""
+        origin_json = ""
     active_environment = os.environ.get("VIRTUAL_ENV", "")
-    return Installation(sys.prefix, sys.executable, origin, active_environment, find_spec("pip") is not None)
+    return Installation(sys.prefix, sys.executable, origin_json, active_environment, find_spec("pip") is not None)
 
 
 class InstallCommands:

@@ -78,12 +78,12 @@ def _scanned(places: Collection[str]) -> tuple[Plugin, ...]:
 
     plugins = dict[tuple[str, str, str], Plugin]()
     for distribution in distributions(path=list(places)):
-        for entry in distribution.entry_points:
-            if entry.group in GROUPS:
+        for entry_point in distribution.entry_points:
+            if entry_point.group in GROUPS:
                 package, version = distribution.metadata["Name"], distribution.version
-                plugin = Plugin(entry.group, entry.name, entry.value, package, version)
+                plugin = Plugin(entry_point.group, entry_point.name, entry_point.value, package, version)
                 # A name may stand in several folders on the path. Python imports the first.
-                plugins.setdefault((entry.group, entry.name, package), plugin)
+                plugins.setdefault((entry_point.group, entry_point.name, package), plugin)
     return tuple(sorted(plugins.values()))
 
 

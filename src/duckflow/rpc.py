@@ -155,8 +155,8 @@ class Peer:
         try:
             reply["result"] = await self._answer(method, params)
         except RpcError as problem:
-            data = {} if problem.data is None else {"data": problem.data}
-            reply["error"] = {"code": problem.code, "message": problem.message, **data}
+            data_field = {} if problem.data is None else {"data": problem.data}
+            reply["error"] = {"code": problem.code, "message": problem.message, **data_field}
         except asyncio.CancelledError:
             return
         except Exception as problem:

@@ -37,9 +37,9 @@ def _in_time(look: Callable[[], str]) -> str:
         with contextlib.suppress(Exception):
             secrets.append(look())
 
-    seeker = threading.Thread(target=work, daemon=True)
-    seeker.start()
-    seeker.join(KEYRING_SECONDS)
+    seeking_thread = threading.Thread(target=work, daemon=True)
+    seeking_thread.start()
+    seeking_thread.join(KEYRING_SECONDS)
     return secrets[0] if secrets else ""
 
 

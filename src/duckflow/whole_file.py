@@ -8,13 +8,13 @@ from pathlib import Path
 
 def write_whole(path: Path, content: str | bytes) -> None:
     """Replaces the file or link at the path by a new file that only the user can read."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    content_bytes = content.encode("utf-8") if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    file_descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
+        with os.fdopen(file_descriptor, "wb") as file:
+            file.write(content_bytes)
         draft.replace(path)
     except OSError:
         draft.unlink(missing_ok=True)
@@ -30,11 +30,11 @@ def private_folder(folder: Path) -> None:
 
 def make_private(path: Path) -> None:
     """Makes the file if it is missing. From now on only its owner can read it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    file_descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        if os.fstat(handle).st_mode & 0o077:
+        if os.fstat(file_descriptor).st_mode & 0o077:
             # Some disks have no permissions.
             with contextlib.suppress(OSError):
-                os.fchmod(handle, 0o600)
+                os.fchmod(file_descriptor, 0o600)
     finally:
-        os.close(handle)
+        os.close(file_descriptor)

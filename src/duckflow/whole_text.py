@@ -26,7 +26,7 @@ def make_value_whole(value: Any) -> Any:
             return make_whole(value)
         case dict():
             table = cast("dict[Any, Any]", value)
-            return {make_value_whole(name): make_value_whole(inner) for name, inner in table.items()}
+            return {make_value_whole(name): make_value_whole(inner_value) for name, inner_value in table.items()}
         case list() | tuple() | set() | frozenset():
             items = cast("list[Any]", value)
             return type(items)(map(make_value_whole, items))
@@ -36,10 +36,10 @@ def make_value_whole(value: Any) -> Any:
 
 def parse_json(text: str | bytes | bytearray) -> Any:
     """Returns the value of a JSON text from outside. Raises ValueError if it is no JSON, or nested too deeply."""
-    written = text if isinstance(text, str) else text.decode("utf-8")
+    json_text = text if isinstance(text, str) else text.decode("utf-8")
     try:
-        value = DECODER.decode(written)
-        return make_value_whole(value) if has_halves(written) else value
+        value = DECODER.decode(json_text)
+        return make_value_whole(value) if has_halves(json_text) else value
     except RecursionError as problem:
         raise ValueError(str(problem)) from None
 
@@ -75,9 +75,9 @@ class PieceJoiner:
         match value:
             case dict():
                 table = cast("dict[str, Any]", value)
-                return {name: self._joined(inner, (*place, name)) for name, inner in table.items()}
+                return {name: self._joined(part, (*place, name)) for name, part in table.items()}
             case list():
-                return [self._joined(inner, (*place, at)) for at, inner in enumerate(cast("list[Any]", value))]
+                return [self._joined(part, (*place, index)) for index, part in enumerate(cast("list[Any]", value))]
             case str() if value:
                 text = self._left.pop(place, "") + value
                 if "\ud800" <= text[-1] <= "\udbff":

@@ -102,16 +102,16 @@ def play(journal: Path, undo: Path, into: Path) -> Replayed:
         record.check()
         if replay(record) != replay(record, from_snapshot=False):
             problems.append(say("replay.state"))
-        past = read_past(record.events())
+        recorded_past = read_past(record.events())
     files = 0
     if undo.exists():
         with closing(Database(undo)) as database:
-            session_files = KeptFiles(database, past.session)
+            session_files = KeptFiles(database, recorded_past.session)
             final_facts = session_files.at_the_end()
             session_files.put(final_facts, into)
-            problems += [*session_files.contradictions(past), *session_files.differences(final_facts, into)]
+            problems += [*session_files.contradictions(recorded_past), *session_files.differences(final_facts, into)]
             files = len(final_facts)
-    return Replayed(past.session, past.turns, len(past.deeds), files, tuple(problems))
+    return Replayed(recorded_past.session, recorded_past.turns, len(recorded_past.deeds), files, tuple(problems))
 
 
 @contextmanager
@@ -160,8 +160,8 @@ class KeptFiles:
         (place if fact.kind == "folder" else place.parent).mkdir(parents=True, exist_ok=True)
         if fact.kind == "link":
             place.symlink_to(fact.content)
-        elif fact.kind == "file" and fact.blob and (data := self._contents.get(fact.blob)) is not None:
-            place.write_bytes(data)
+        elif fact.kind == "file" and fact.blob and (content := self._contents.get(fact.blob)) is not None:
+            place.write_bytes(content)
             place.chmod(fact.mode & 0o777 | 0o400)
 
     def differences(self, facts: Facts, into: Path) -> Iterator[Phrase]:
@@ -193,9 +193,9 @@ class KeptFiles:
     def _holds(self, change: Change, action: Action) -> bool:
         if action.operation not in (WRITE, EDIT) or not change.after or not change.after.blob:
             return True
-        data = self._contents.get(change.after.blob)
-        text = _bare((data or b"").decode("utf-8", "replace"))
-        return data is None or all(_bare(part) in text for part in _written(action.operation, action.args))
+        content = self._contents.get(change.after.blob)
+        text = _bare((content or b"").decode("utf-8", "replace"))
+        return content is None or all(_bare(part) in text for part in _written(action.operation, action.args))
 
 
 def _kind(fact: Fact | None) -> str:
@@ -283,8 +283,8 @@ def differences(before: ActionResult, after: ActionResult, folder: Path, copy: P
     for tag, first, last, new_first, new_last in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
         if tag != "equal":
             lines = texts[0][first:last], texts[1][new_first:new_last]
-            old, new = (shorten(next(filter(str.strip, part), "–").strip(), SHOWN_LINE) for part in lines)
-            yield say("replay.line", before=old, after=new)
+            old_line, new_line = (shorten(next(filter(str.strip, part), "–").strip(), SHOWN_LINE) for part in lines)
+            yield say("replay.line", before=old_line, after=new_line)
             return
 
 

@@ -59,8 +59,8 @@ class Track:
             "source": source,
             "message": redacted(text),
         }
-        extra, self.extra = self.extra, {}
-        self.steps.append(step | other | ({"extra": extra} if extra else {}))
+        extra_fields, self.extra = self.extra, {}
+        self.steps.append(step | other | ({"extra": extra_fields} if extra_fields else {}))
         return self.steps[-1]
 
     def metrics(self) -> dict[str, Any]:
@@ -89,10 +89,10 @@ class Trajectories:
 
     def document(self) -> dict[str, Any]:
         main_track = self._tracks.pop("")
-        total = main_track.total
+        total_usage = main_track.total
         for track in self._tracks.values():
-            total = total.plus(track.total)
-        trajectory = self._trajectory(main_track, total) | {"notes": NOTES}
+            total_usage = total_usage.plus(track.total)
+        trajectory = self._trajectory(main_track, total_usage) | {"notes": NOTES}
         sub_trajectories = [
             self._trajectory(track, track.total, name) for name, track in self._tracks.items() if track.steps
         ]
@@ -140,8 +140,8 @@ class Trajectories:
                 main_track.note("rejected", {"reason": redacted(event.reason), "attempt": event.attempt})
             case QuestionAsked():
                 self._ask(event)
-            case QuestionClosed() if entry := self._questions.pop(event.question_id, None):
-                entry["answer"] = event.answer.choice if event.answer else ""
+            case QuestionClosed() if question_entry := self._questions.pop(event.question_id, None):
+                question_entry["answer"] = event.answer.choice if event.answer else ""
             case TurnEnded():
                 main_track.about.setdefault("turns", []).append({"turn": event.turn, "outcome": event.outcome})
             case MessageAdded():
@@ -167,9 +167,9 @@ class Trajectories:
 
     def _ask(self, event: QuestionAsked) -> None:
         question = event.question
-        entry: dict[str, Any] = {"kind": question.kind, "about": question.title.key}
-        self._questions[question.question_id] = entry
-        self._track(question.job).note("questions", entry)
+        question_entry: dict[str, Any] = {"kind": question.kind, "about": question.title.key}
+        self._questions[question.question_id] = question_entry
+        self._track(question.job).note("questions", question_entry)
 
     def _say(self, message: Message) -> None:
         track = self._track(message.job)
@@ -243,7 +243,7 @@ def _end(track: Track, event: ActionFinished) -> None:
     [call] = [tool_call for tool_call in step["tool_calls"] if tool_call["tool_call_id"] == name]
     call["extra"] = {"ok": event.result.ok, "seconds": event.result.seconds}
     results = step.setdefault("observation", {"results": []})["results"]
-    if event.result.for_model and not any(result.get("source_call_id") == name for result in results):
+    if event.result.for_model and not any(result_fields.get("source_call_id") == name for result_fields in results):
         results.append({"source_call_id": name, "content": redacted(event.result.for_model)})
 
 
@@ -260,8 +260,8 @@ def mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {name: mapped(inner, change) for name, inner in cast("dict[str, Any]", value).items()}
-    return [mapped(inner, change) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {name: mapped(part, change) for name, part in cast("dict[str, Any]", value).items()}
+    return [mapped(part, change) for part in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def trajectory_text(events: Iterable[tuple[int, Event]]) -> str:

@@ -63,12 +63,12 @@ class EditorConversations:
         from duckflow.store.sessions import Sessions
 
         setup = self._setup(setting)
-        entry = Sessions(self._paths.sessions_of(setup.folder)).find(session_id)
-        if entry.session_id != session_id:
+        session_entry = Sessions(self._paths.sessions_of(setup.folder)).find(session_id)
+        if session_entry.session_id != session_id:
             raise UsageError("sessions.unknown", wanted=session_id)
-        if not entry.here:
-            raise UsageError("editor.other_folder", folder=entry.headline.folder)
-        return self._hold(resumed_session(entry.path, setup), setting)
+        if not session_entry.here:
+            raise UsageError("editor.other_folder", folder=session_entry.headline.folder)
+        return self._hold(resumed_session(session_entry.path, setup), setting)
 
     def all(self, folder: Path | None) -> Sequence[ListedSession]:
         from duckflow.store.sessions import Sessions
@@ -103,14 +103,14 @@ class EditorConversations:
         from duckflow.editor.session import HeldConversation
 
         session, setup = chosen.session, chosen.setup
-        built = build_conversation(setup, session)
-        warm_task = asyncio.create_task(built.thinker.warm(session.state))
-        if built.outside:
-            built.outside.start_own()
+        built_conversation = build_conversation(setup, session)
+        warm_task = asyncio.create_task(built_conversation.thinker.warm(session.state))
+        if built_conversation.outside:
+            built_conversation.outside.start_own()
 
         async def close() -> None:
             warm_task.cancel()
-            await built.close()
+            await built_conversation.close()
             has_messages = bool(session.state.messages)
             session.close()
             if not has_messages:
@@ -124,7 +124,7 @@ class EditorConversations:
         notes += [setup.words("editor.no_mcp", name=name) for name in left_out_names]
         chosen_models = filter(None, (self._options.model, setup.settings.llm.model, setup.settings.llm.second_model))
         return HeldConversation(
-            built.conversation, setup.words, (*chosen_models, *models_at_hand()), close, tuple(notes)
+            built_conversation.conversation, setup.words, (*chosen_models, *models_at_hand()), close, tuple(notes)
         )
 
 
@@ -133,23 +133,23 @@ def read_servers(entries: Sequence[Any]) -> "dict[str, ServerSettings]":
     from duckflow.tools.settings import ServerSettings
 
     servers: dict[str, ServerSettings] = {}
-    for entry in entries:
-        command, url, kind = _text(entry, "command"), _text(entry, "url"), _text(entry, "type")
-        if not _text(entry, "name") or not (command or (url and kind == "http")):
+    for server in entries:
+        command, url, kind = _text(server, "command"), _text(server, "url"), _text(server, "type")
+        if not _text(server, "name") or not (command or (url and kind == "http")):
             continue
-        raw_args = cast("dict[str, Any]", entry).get("args")
+        raw_args = cast("dict[str, Any]", server).get("args")
         args = tuple(map(str, cast("list[Any]", raw_args))) if isinstance(raw_args, list) else ()
         settings = ServerSettings(
-            command=command, args=args, env=_pairs(entry, "env"), cwd=".", url=url, headers=_pairs(entry, "headers")
+            command=command, args=args, env=_pairs(server, "env"), cwd=".", url=url, headers=_pairs(server, "headers")
         )
-        servers[_text(entry, "name")] = settings
+        servers[_text(server, "name")] = settings
     return servers
 
 
 def _pairs(entry: Any, name: str) -> dict[str, str]:
     """Returns the pairs in the field `name` of `entry`: a list of objects that have a name and a value."""
-    pairs: Any = entry.get(name)
-    pair_list = cast("list[Any]", pairs) if isinstance(pairs, list) else []
+    raw_pairs: Any = entry.get(name)
+    pair_list = cast("list[Any]", raw_pairs) if isinstance(raw_pairs, list) else []
     return {_text(pair, "name"): _text(pair, "value") for pair in pair_list if _text(pair, "name")}
 
 

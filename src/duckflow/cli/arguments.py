@@ -337,10 +337,10 @@ SUBCOMMANDS: dict[str, Callable[[Add, Words], None]] = {
 
 
 def _policy(text: str) -> DuckPolicy:
-    name, colon, times = text.partition(":")
-    if name not in ("stop", "continue", "replan") or (colon and not times.isdecimal()):
+    name, colon, times_text = text.partition(":")
+    if name not in ("stop", "continue", "replan") or (colon and not times_text.isdecimal()):
         raise argparse.ArgumentTypeError(text)
-    return DuckPolicy(name, int(times) if colon else 1)
+    return DuckPolicy(name, int(times_text) if colon else 1)
 
 
 def _port(text: str) -> int:

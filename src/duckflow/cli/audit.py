@@ -17,12 +17,12 @@ from duckflow.ui.streams import print_out
 
 def show_audit(options: Options, words: Words, paths: Paths) -> int:
     sessions = Sessions(paths.sessions_of(Path.cwd()))
-    entry = sessions.find(options.session) if options.session else sessions.latest()
-    with closing(JournalReader.open(entry.path)) as journal:
+    session_entry = sessions.find(options.session) if options.session else sessions.latest()
+    with closing(JournalReader.open(session_entry.path)) as journal:
         entries = list_audit(journal.events())
     if options.json:
-        for entry in entries:
-            print_out(json.dumps(without_secrets(entry.as_json()), ensure_ascii=False))
+        for audit_entry in entries:
+            print_out(json.dumps(without_secrets(audit_entry.as_json()), ensure_ascii=False))
     else:
         for line in audit_lines(entries, words):
             print_out(line)

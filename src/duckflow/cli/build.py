@@ -104,14 +104,14 @@ def build_conversation(
         parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
         return make_tools(group, ToolParts(*parts))
 
-    toolbox, plugged = _toolbox(setup, make), Plugged(setup, session.emit)
-    plugged.add_tools(toolbox)
+    toolbox, session_plugins = _toolbox(setup, make), Plugged(setup, session.emit)
+    session_plugins.add_tools(toolbox)
     allowed_tools = AllowedTools(session, ground.permissions, ground.questions.ask, lambda: guard.gatekeeper.mode)
     extensions = Extensions(ground.places, ground.admission, toolbox, session.emit, allowed_tools)
     model = _model(setup, session, ground, memory, toolbox, extensions, connect)
     guard = _guard(setup, session, ground, toolbox, model)
     work = _work(setup, session, ground, toolbox, extensions, model, guard)
-    front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, plugged, pick)
+    front = _front(setup, session, ground, memory, toolbox, extensions, model, guard, work, session_plugins, pick)
     end_tracing = traced(front.conversation, session.emit)
 
     async def close() -> None:
@@ -135,8 +135,8 @@ def build_conversation(
 def _memory(
     setup: Setup, session: Session, workspace: Workspace, hooks: Callable[[], PruningHooks]
 ) -> ConversationMemory:
-    facts, gravel = ProjectFacts(facts_of(setup)), Gravel(setup.paths.archive_of(setup.folder))
-    return ConversationMemory(session, setup.settings.memory, gravel, Castle(workspace), facts, hooks)
+    facts, archive = ProjectFacts(facts_of(setup)), Gravel(setup.paths.archive_of(setup.folder))
+    return ConversationMemory(session, setup.settings.memory, archive, Castle(workspace), facts, hooks)
 
 
 def _toolbox(setup: Setup, make: Callable[[str], list[AnyTool]]) -> Toolbox:
@@ -171,8 +171,8 @@ def _model(
     settings, schema = setup.settings, setup.answer_schema
     limits_of_sandbox = partial(ground.sandboxes.limits, session.state)
     project = Project(ground.workspace, memory.known, memory.lessons, extensions.catalogue, limits_of_sandbox)
-    layers = Layers(project, settings.prompts, count)
-    compiler = Compiler(toolbox.operations, layers)
+    prompt_layers = Layers(project, settings.prompts, count)
+    compiler = Compiler(toolbox.operations, prompt_layers)
     connector = connect or partial(find_model, setup, session, ask=ground.questions.ask)
     pictures, limits, detectors = ConversationPictures(session), settings.agent, settings.pacemaker.detectors
     connection = ModelConnection(
@@ -190,7 +190,7 @@ def _model(
     StepChecks(session, folder)
     think = ProcedureCalls(session.state, connection, compiler, limits).think
     QuestionsBack(session, ground.questions, think)
-    drafter = Drafter(
+    plan_drafter = Drafter(
         session.state,
         think,
         folder,
@@ -198,9 +198,11 @@ def _model(
         partial(_offered_in_tasks, toolbox, connection),
         limits.step_characters,
     )
-    bodies = Bodies(session, connection, compiler, thinker, limits.body_tokens)
+    body_requests = Bodies(session, connection, compiler, thinker, limits.body_tokens)
     summarizer = Summarizer(session, connection, compiler, settings.memory)
-    return ModelSide(connector, connection, layers, compiler, thinker, bodies, drafter, summarizer, pictures)
+    return ModelSide(
+        connector, connection, prompt_layers, compiler, thinker, body_requests, plan_drafter, summarizer, pictures
+    )
 
 
 async def _offered_in_tasks(toolbox: Toolbox, connection: ModelConnection) -> tuple[Operation, ...]:
@@ -236,8 +238,8 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     find, launch = ground.sandboxes.find, ground.sandboxes.launch
     rules = ProjectRules(ground.workspace, undo, lambda: admission.trusted, find, launch)
     proof = ProofRunner(settings.proof, undo, find, launch)
-    doubts = CheckDoubts(session, proof)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, doubts, setup.added)
+    check_doubts = CheckDoubts(session, proof)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, check_doubts, setup.added)
     return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
@@ -321,21 +323,21 @@ def _front(
     actor = Actor(session.emit, ask)
     # The fleet and other programs say what models and checks have written.
     by_person = not setup.by_client and not setup.folder.is_relative_to(setup.paths.worktrees)
-    material = BringMaterial(session, toolbox, ground.workspace, model.pictures, by_person)
+    material_policy = BringMaterial(session, toolbox, ground.workspace, model.pictures, by_person)
     hook_policy, plan_answer = Hooked(session, guard.hooks), PlanAnswer(work.approval)
     code_policy = ground.code.policy(toolbox)
-    other_policies, servers, outside = (code_policy, *plugged.policies(session)), tuple[Policy, ...](), None
+    other_policies, servers, outside_servers = (code_policy, *plugged.policies(session)), tuple[Policy, ...](), None
     # The code for MCP servers is loaded only where one is named.
     if settings.mcp.servers or (setup.folder / SERVERS).exists():
         from duckflow.cli.outside import Outside
 
-        outside = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
-        servers = (outside.policy(toolbox),)
+        outside_servers = Outside(setup, session, ask, ground.admission, model.pictures.take, guard.programs)
+        servers = (outside_servers.policy(toolbox),)
 
     def first() -> tuple[Policy, ...]:
         hooks = (hook_policy,) if guard.hooks.are_any else ()
         plans = (plan_answer,) if session.state.plans else ()
-        return (*servers, *hooks, material, *plans, *other_policies)
+        return (*servers, *hooks, material_policy, *plans, *other_policies)
 
     make_leading = partial(_leading, guard, model, actor, ground.workspace)
     diagnosis = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
@@ -354,7 +356,7 @@ def _front(
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
         list_rules = guard.rules.listed
         return conversation_commands(
-            setup, pick, brought_commands(), outside, ground.code.overview, reviews, plugged, list_rules
+            setup, pick, brought_commands(), outside_servers, ground.code.overview, reviews, plugged, list_rules
         )
 
     commands = UserCommands(session, table, moves.tell, guard.undo)
@@ -371,7 +373,7 @@ def _front(
     conversation = ChatLoop(
         session, turns, planned_work, questions, commands, choices, turn_pacemaker, memory, guard.undo, moves, files
     )
-    return Front(conversation, outside)
+    return Front(conversation, outside_servers)
 
 
 def _leading(guard: Guard, model: ModelSide, actor: Actor, workspace: Workspace) -> tuple[Policy, ...]:

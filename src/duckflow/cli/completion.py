@@ -48,7 +48,7 @@ def _models(paths: Paths) -> list[str]:
 
     keyed_endpoints = [endpoint for endpoint in KNOWN if any(os.environ.get(name) for name in endpoint.key_names)]
     other_endpoints = [endpoint for endpoint in KNOWN if endpoint not in keyed_endpoints]
-    local_names = [f"local:{holding.model.name}" for holding in Weights(paths.models, os.environ).installed()]
+    local_names = [f"local:{weights_file.model.name}" for weights_file in Weights(paths.models, os.environ).installed()]
     return [
         "local",
         *local_names,
@@ -94,8 +94,8 @@ complete -o bashdefault -F _duckflow duckflow
 
 def bash_script(flags: Mapping[str, Sequence[Flag]], about: Mapping[str, str]) -> str:
     commands = [name for name in flags if name]
-    cases = "".join(_bash_case(name, flags[name], "") for name in commands)
-    return BASH_HEAD + cases + _bash_case("*", flags[""], " ".join(commands)) + BASH_TAIL
+    bash_cases = "".join(_bash_case(name, flags[name], "") for name in commands)
+    return BASH_HEAD + bash_cases + _bash_case("*", flags[""], " ".join(commands)) + BASH_TAIL
 
 
 def _bash_case(name: str, flags: Sequence[Flag], commands: str) -> str:
@@ -219,9 +219,9 @@ def _fish_line(flag: Flag, condition: str) -> str:
     if not flag.names:
         return f"complete -c duckflow -n {_fish_quoted(condition)} -a {_fish_quoted(values)}\n" if values else ""
     names = "".join(_fish_name(name) for name in flag.names)
-    takes = " -x" if flag.takes and flag.takes != "FILE" else " -r -F" if flag.takes else ""
+    arg_flag = " -x" if flag.takes and flag.takes != "FILE" else " -r -F" if flag.takes else ""
     choices = f" -a {_fish_quoted(values)}" if flag.takes and values else ""
-    return f"complete -c duckflow -n {_fish_quoted(condition)}{names}{takes}{choices} -d {_fish_quoted(flag.help)}\n"
+    return f"complete -c duckflow -n {_fish_quoted(condition)}{names}{arg_flag}{choices} -d {_fish_quoted(flag.help)}\n"
 
 
 def _fish_name(name: str) -> str:

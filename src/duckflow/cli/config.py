@@ -46,43 +46,45 @@ def run_config(options: Options, words: Words, paths: Paths) -> int:
 
 
 def _load(options: Options, words: Words, paths: Paths) -> Loaded:
-    loaded = load(paths.user_config, Path.cwd(), {"language": options.lang})
-    words.language = language_of(loaded.settings.language)
-    return loaded
+    loaded_config = load(paths.user_config, Path.cwd(), {"language": options.lang})
+    words.language = language_of(loaded_config.settings.language)
+    return loaded_config
 
 
 def _list(options: Options, words: Words, paths: Paths) -> int:
     """Lists the settings. If a config file cannot be understood, the problem is reported and the defaults are shown."""
     problem = None
     try:
-        loaded = _load(options, words, paths)
+        loaded_config = _load(options, words, paths)
     except UsageError as error:
-        problem, loaded = error, Loaded(Settings(), {})
+        problem, loaded_config = error, Loaded(Settings(), {})
         print_err(f"{words.error(problem)}\n{words('config.defaults_follow')}")
-    rows = [row for row in list_settings(loaded.settings) if _is_within(row[0], options.name)]
+    rows = [row for row in list_settings(loaded_config.settings) if _is_within(row[0], options.name)]
     if not rows:
         raise explain_unknown_setting(options.name, words("origin.flag"))
     if options.changed:
-        rows = [row for row in rows if row[0] in loaded.origins]
+        rows = [row for row in rows if row[0] in loaded_config.origins]
     if options.json:
-        print_out(json.dumps({name: _as_json(name, value, loaded) for name, value in rows}, ensure_ascii=False))
+        print_out(json.dumps({name: _as_json(name, value, loaded_config) for name, value in rows}, ensure_ascii=False))
     else:
         for name, value in rows:
-            print_out(plain(f"{name} = {show_value(name, value)}  # {_describe_origin_of(name, loaded, words)}"))
+            print_out(plain(f"{name} = {show_value(name, value)}  # {_describe_origin_of(name, loaded_config, words)}"))
     return problem.exit_code if problem else 0
 
 
 def _get(options: Options, words: Words, paths: Paths) -> None:
     """Prints the bare value on stdout, for scripts, and where it came from on stderr."""
     key = _require_known(options.name, words)
-    loaded = _load(options, words, paths)
-    matches = [(name, value) for name, value in list_settings(loaded.settings) if _is_within(name, write_key(key))]
+    loaded_config = _load(options, words, paths)
+    matches = [
+        (name, value) for name, value in list_settings(loaded_config.settings) if _is_within(name, write_key(key))
+    ]
     for name, value in matches:
         if len(matches) == 1 and isinstance(value, str):
             print_out(plain(str(_hide_secret(name, value))))
         else:
             print_out(plain(show_value(name, value) if len(matches) == 1 else f"{name} = {show_value(name, value)}"))
-        print_err(plain(f"· {_describe_origin_of(name, loaded, words)}"))
+        print_err(plain(f"· {_describe_origin_of(name, loaded_config, words)}"))
 
 
 def _set(options: Options, words: Words, paths: Paths) -> None:
@@ -96,9 +98,9 @@ def _set(options: Options, words: Words, paths: Paths) -> None:
     value = parse_value(key, options.value, words("origin.flag"))
     write_text(path, set_value(text, key, value))
     print_out(plain(words("config.written", name=name, value=show_value(name, value), path=str(path))))
-    origin = _load(options, words, paths).origins.get(name, "")
-    if origin and origin != str(path):
-        print_err(plain(words("config.overruled", name=name, origin=describe_origin(name, origin, words))))
+    value_origin = _load(options, words, paths).origins.get(name, "")
+    if value_origin and value_origin != str(path):
+        print_err(plain(words("config.overruled", name=name, origin=describe_origin(name, value_origin, words))))
 
 
 def _unset(options: Options, words: Words, paths: Paths) -> None:

@@ -25,12 +25,12 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
-    settings, name, origin = setup.settings.llm, setup.model_flag, setup.model_origin
+    settings, name, model_origin = setup.settings.llm, setup.model_flag, setup.model_origin
     model_before = session.state.model
     if not name and not settings.model and model_before.partition(":")[0] in settings.endpoints:
         # An endpoint that the user defined is found only by its name.
-        name, origin = model_before, "model.chosen.session"
-    search = partial(discover, settings.second_model if second else name, settings, os.environ, say(origin))
+        name, model_origin = model_before, "model.chosen.session"
+    search = partial(discover, settings.second_model if second else name, settings, os.environ, say(model_origin))
     ask_user = ask and (decline if setup.by_client else ask)
     choice = await (find_with_weights(search, setup.paths, session, ask_user) if ask_user else search({}))
     model_connection = await _connect(setup, session, choice)

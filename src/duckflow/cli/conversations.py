@@ -48,13 +48,13 @@ def wanted_session(options: Options, setup: Setup, here: Here) -> ChosenSession:
     if options.resume is None and not (options.resume_last or options.fork):
         return new_session(setup)
     if options.resume is None:
-        entry = sessions.latest()
+        session_entry = sessions.latest()
     else:
-        entry = sessions.find(options.resume) if options.resume else _picked(sessions, setup.words)
-    if enter_folder(entry.path):
+        session_entry = sessions.find(options.resume) if options.resume else _picked(sessions, setup.words)
+    if enter_folder(session_entry.path):
         setup = here()
     open_session = forked_session if options.fork else resumed_session
-    chosen_session = open_session(entry.path, setup, options.lang or "")
+    chosen_session = open_session(session_entry.path, setup, options.lang or "")
     return chosen_session._replace(resume_jobs="resume_jobs" in options)
 
 
@@ -62,14 +62,14 @@ def switched(previous: ChosenSession, wanted: NextSession, here: Here) -> Chosen
     """Switches to another conversation. If that conversation cannot be opened, the previous one is opened again."""
     folder = Path.cwd()
     try:
-        model, origin = previous.setup.model_flag, previous.setup.model_origin
+        model, model_origin = previous.setup.model_flag, previous.setup.model_origin
         if wanted.model:
-            model, origin = wanted.model, "model.chosen.chat"
+            model, model_origin = wanted.model, "model.chosen.chat"
         if wanted.new:
-            setup = here()._replace(model_flag=model, model_origin=origin)
+            setup = here()._replace(model_flag=model, model_origin=model_origin)
             return new_session(_in_mode(setup, previous.session.state.mode))
         enter_folder(wanted.journal)
-        setup = here()._replace(model_flag=model, model_origin=origin)
+        setup = here()._replace(model_flag=model, model_origin=model_origin)
         if not wanted.fork:
             return resumed_session(wanted.journal, setup)
         return forked_session(wanted.journal, _in_mode(setup, previous.session.state.mode))
@@ -138,15 +138,15 @@ def _gone_on_with(opened: Opened, setup: Setup, language: str) -> ChosenSession:
     if language and language != state.language:
         opened.session.emit(LanguageChosen(language=language))
     words.language = language_of(state.language)
-    damage = ""
+    damage_note = ""
     if salvaged_journal:
-        damage = words(
+        damage_note = words(
             "journal.salvaged" if salvaged_journal.kept else "journal.lost",
             kept=salvaged_journal.kept,
             aside=str(salvaged_journal.aside),
         )
-    opening = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage])]
-    return ChosenSession(opened.session, setup, tuple(opening), damage)
+    opening_lines = [*recap(state, setup.settings.safety.mode, time.time(), words), *filter(None, [damage_note])]
+    return ChosenSession(opened.session, setup, tuple(opening_lines), damage_note)
 
 
 def _believe_in_its_place(session: Session, paths: Paths) -> None:
@@ -173,7 +173,7 @@ def _picked(sessions: Sessions, words: Words) -> SessionEntry:
     from duckflow.commands.session_rows import session_lines, session_rows
     from duckflow.ui.console.picker import can_pick, pick
 
-    rows = session_rows([entry.summary() for entry in entries], words, time.time())
+    rows = session_rows([session_entry.summary() for session_entry in entries], words, time.time())
     if can_pick():
         row = asyncio.run(pick(rows, words))
         if row is None:

@@ -77,13 +77,13 @@ async def _join(path: Path, words: Words, paths: Paths) -> bool:
     settings = load(paths.user_config, Path(remote.state.folder), {}).settings
     line = open_line(paths.history, words)
     with line.printing(), ended_by_signals(line.leave):
-        type_task, over_task = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
+        type_task, session_end_task = asyncio.create_task(line.run()), asyncio.create_task(remote.sessions.over())
         chat = Chat(remote, line, words, settings.ui)
         chat.open(opening=[*recap(state_before, remote.mode, time.time(), words), words("attach.hello")])
-        await asyncio.wait({type_task, over_task}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({type_task, session_end_task}, return_when=asyncio.FIRST_COMPLETED)
         line.leave()
         await asyncio.wait({type_task})
-        over_task.cancel()
+        session_end_task.cancel()
         chat.close()
     await remote.aclose()
     if not remote.ended:
@@ -150,23 +150,26 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     )
     # A program leads this conversation, and its answers lie in a database. So nobody can type a key here.
     connect = partial(find_model, chosen_session.setup, chosen_session.session, ask=decline) if what == "led" else None
-    built, session = build_conversation(chosen_session.setup, chosen_session.session, connect), chosen_session.session
-    conversation = built.conversation
+    built_conversation, session = (
+        build_conversation(chosen_session.setup, chosen_session.session, connect),
+        chosen_session.session,
+    )
+    conversation = built_conversation.conversation
     path = session.path.with_suffix(SUFFIX)
     server = ConversationServer(conversation)
-    over_task = asyncio.create_task(conversation.sessions.over())
+    session_end_task = asyncio.create_task(conversation.sessions.over())
     with ended_by_signals(conversation.sessions.leave):
         try:
-            if built.outside:
-                await built.outside.offer(built.toolbox)
+            if built_conversation.outside:
+                await built_conversation.outside.offer(built_conversation.toolbox)
             if what == "jobs":
                 await conversation.work.resume_all()
             await server.serve(path, expecting=what in ("again", "new"))
             idle_task = asyncio.create_task(_until_closed() if what == "led" else _until_idle(conversation, server))
-            await asyncio.wait({over_task, idle_task}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({session_end_task, idle_task}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             path.unlink(missing_ok=True)
-            await built.close()
+            await built_conversation.close()
             has_messages = bool(session.state.messages)
             session.close()
             if not has_messages and what != "led":

@@ -47,24 +47,24 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     from duckflow.llm.local.weights import Weights
 
     weights = Weights(paths.models, os.environ)
-    holding = weights.holding(choice.model)
-    model, is_complete = holding.model, holding.complete
-    if is_complete and not runtime_missing():
+    weights_file = weights.holding(choice.model)
+    model, is_downloaded = weights_file.model, weights_file.complete
+    if is_downloaded and not runtime_missing():
         return choice
     chosen_automatically = choice.why.key == BY_ITSELF
-    way = "no"
+    way_to_model = "no"
     if session.state.turn_open:
-        way = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), chosen_automatically)
-    if way in (choice.key for choice in OWN):
-        return await _own(way, ask_in_turn, paths, session)
-    if way != "fetch":
+        way_to_model = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), chosen_automatically)
+    if way_to_model in (choice.key for choice in OWN):
+        return await _own(way_to_model, ask_in_turn, paths, session)
+    if way_to_model != "fetch":
         raise ProviderUnreachable(
             NO_MODEL if chosen_automatically else "local.no_weights", name=choice.model, path=str(paths.models)
         )
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
         await install_runtime()
-    if not is_complete:
+    if not is_downloaded:
         path = await _pull(lambda progress: weights.pull(choice.model, progress), session)
         session.emit(Noticed(what=say("models.ready", name=choice.model, path=str(path))))
     return choice
@@ -151,13 +151,13 @@ def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
 async def _ask_way(ask: Ask, megabytes: int, runtime: bool, chosen_automatically: bool) -> str:
     """Asks how to get a model for the message. If the user has named the local model, only that is offered."""
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
-    ways = (
+    ways_to_model = (
         *(OWN if chosen_automatically else ()),
         Way(key="fetch", label=label),
         Way(key="no", label=say("first_run.no")),
     )
     title, about_phrase = say("first_run.title"), say("first_run.about")
-    answer = await ask(Question(kind="choice", title=title, details=(about_phrase,), choices=ways))
+    answer = await ask(Question(kind="choice", title=title, details=(about_phrase,), choices=ways_to_model))
     return answer.choice
 
 

@@ -177,8 +177,8 @@ def _with_spelled_models(listed: ListedTasks, options: Options, paths: Paths) ->
     names = {task.model for task in listed.tasks if task.model}
     if options.repositories or not names:
         return listed
-    discovery = Discovery(load(paths.user_config, Path.cwd(), {}).settings.llm, os.environ)
-    spelled_names = {name: discovery.spelled(name) for name in names}
+    model_discovery = Discovery(load(paths.user_config, Path.cwd(), {}).settings.llm, os.environ)
+    spelled_names = {name: model_discovery.spelled(name) for name in names}
     tasks = (task.model_copy(update={"model": spelled_names.get(task.model, "")}) for task in listed.tasks)
     return listed._replace(tasks=tuple(tasks))
 
@@ -301,8 +301,8 @@ def _change(engine: "Engine", options: Options, words: Words) -> int:
         has_worker = any(worker.lives and worker.place == state.place for worker in engine.workers())
         if not (has_worker or options.no_work):
             _require_repositories(engine, fleet, options)
-        base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
-        engine.retry(fleet, task, options.attempt or 0, base=base)
+        newest_base = "" if options.attempt else asyncio.run(_newest_base(state.task, options))
+        engine.retry(fleet, task, options.attempt or 0, base=newest_base)
         fields = {"fleet": fleet, "task": task, "by_worker": has_worker}
         tell_or_json(options, fields, words("fleet.again_worker" if has_worker else "fleet.again", task=task))
         if has_worker or options.no_work:

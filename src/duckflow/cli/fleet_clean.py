@@ -66,13 +66,13 @@ class FleetClean:
         may_touch_all = True
         for task in self._engine.tasks(fleet):
             try:
-                cleaner = self._cleaner(task.task)
+                repository_cleaner = self._cleaner(task.task)
             except UsageError as problem:
                 may_touch_all, text = False, self._words.phrase(said(problem))
                 self._kept += [text] if text not in self._kept else []
                 continue
-            if cleaner:
-                leftovers = await cleaner.look(
+            if repository_cleaner:
+                leftovers = await repository_cleaner.look(
                     task, [attempt for attempt in attempts if attempt.task == task.task.name]
                 )
                 self._found += leftovers.found
@@ -87,8 +87,10 @@ class FleetClean:
         )
         if repository not in self._cleaners:
             self._workshop.admit(repository)
-            is_here = (repository / ".git").exists()
-            self._cleaners[repository] = RepositoryCleaner(repository, self._workshop.worktrees) if is_here else None
+            is_repository = (repository / ".git").exists()
+            self._cleaners[repository] = (
+                RepositoryCleaner(repository, self._workshop.worktrees) if is_repository else None
+            )
         return self._cleaners[repository]
 
     def _agreed(self) -> bool:
@@ -106,8 +108,8 @@ class FleetClean:
         """Removes the leftovers and returns a line for each. A branch with somebody else's new work is kept."""
         removed_lines: list[str] = []
         for leftover in self._found:
-            cleaner = self._cleaners[leftover.repository]
-            if cleaner and await cleaner.remove(leftover):
+            repository_cleaner = self._cleaners[leftover.repository]
+            if repository_cleaner and await repository_cleaner.remove(leftover):
                 removed_lines.append(self._line(leftover))
             else:
                 self._kept.append(self._words("fleet.clean.moved", branch=leftover.branch or str(leftover.folder)))

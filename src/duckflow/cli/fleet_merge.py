@@ -45,12 +45,12 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
     if not ready_tasks:
         raise UsageError("fleet.deliver.none", fleet=fleet)
     for state, report in ready_tasks:
-        way = options.deliver or state.task.deliver
+        delivery_way = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
         values = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
         values |= {"repository": state.task.remote or str(repository)}
-        line = words(f"fleet.deliver.will_{way}", **values, remote=await push_address(Git(repository)) or "–")
+        line = words(f"fleet.deliver.will_{delivery_way}", **values, remote=await push_address(Git(repository)) or "–")
         print_err(plain(line))
     if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
@@ -74,10 +74,10 @@ async def _deliver_one(
     delivery_way = options.deliver or state.task.deliver
     name = state.task.name
     if delivery_way == "merge" and state.state != "merged":
-        result = await merge(report, workshop)
-        if result.outcome not in ("merged", "already"):
-            return Delivered(why=result.why)
-        engine.merged(state.fleet, name, result.commit)
+        merge_result = await merge(report, workshop)
+        if merge_result.outcome not in ("merged", "already"):
+            return Delivered(why=merge_result.why)
+        engine.merged(state.fleet, name, merge_result.commit)
     # Attempts were searched for secrets when they were made. This searches everything that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
     delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets)
@@ -93,10 +93,10 @@ async def tell_checks(engine: "Engine", fleet: str, task: str, options: Options,
     for state in _of_this_machine(engine, requests, "ci", words):
         if report := _picked(engine, state):
             workshop.admit(Path(report.order.task.repository))
-            checks = await check_state(report)
-            results.append({"task": state.task.name, "where": state.delivered, "checks": checks})
+            checks_state = await check_state(report)
+            results.append({"task": state.task.name, "where": state.delivered, "checks": checks_state})
             if not options.json:
-                tell(f"{state.task.name}  {state.delivered}  {words(f'fleet.ci.{checks}')}")
+                tell(f"{state.task.name}  {state.delivered}  {words(f'fleet.ci.{checks_state}')}")
     if not results:
         raise UsageError("fleet.ci.no_requests", fleet=fleet)
     if options.json:
@@ -148,13 +148,13 @@ class FleetMerge:
             raise UsageError("fleet.merge.none", fleet=self._fleet)
         tasks_sent_back: list[TaskState] = []
         for state in open_tasks:
-            waits = any(other.task.name in state.task.after for other in tasks_sent_back)
+            waits = any(sent_back_task.task.name in state.task.after for sent_back_task in tasks_sent_back)
             if waits or not await self._merge(state, last=False):
                 tasks_sent_back.append(state)
         if tasks_sent_back and await work():
             for state in tasks_sent_back:
                 await self._merge(state, last=True)
-        all_merged = all(result["outcome"] in ("merged", "already") for result in self.results)
+        all_merged = all(merge_fields["outcome"] in ("merged", "already") for merge_fields in self.results)
         return 0 if all_merged and len(self.results) == len(open_tasks) else 1
 
     async def _merge(self, state: TaskState, last: bool) -> bool:
@@ -166,22 +166,24 @@ class FleetMerge:
             self._tell(name, MergeResult("refused"), words("fleet.merge.unpicked", task=name))
             return True
         self._engine.pick(self._fleet, name, report.order.number)
-        result = await merge(report, self._workshop)
-        reason = words.phrase(result.why) if result.why else ""
-        if result.outcome in ("merged", "already"):
-            self._engine.merged(self._fleet, name, result.commit)
+        merge_result = await merge(report, self._workshop)
+        reason = words.phrase(merge_result.why) if merge_result.why else ""
+        if merge_result.outcome in ("merged", "already"):
+            self._engine.merged(self._fleet, name, merge_result.commit)
             place_values = {"onto": state.task.onto, "repository": report.order.task.repository}
             done_text = words(
-                "fleet.merge.done", task=name, branch=report.branch, commit=result.commit[:12], **place_values
+                "fleet.merge.done", task=name, branch=report.branch, commit=merge_result.commit[:12], **place_values
             )
-            brought_lines = [words("fleet.merge.brings", files=", ".join(result.brings))] if result.brings else []
-            self._tell(name, result, "\n".join([done_text, *brought_lines]))
-        elif result.can_be_mended and not last and not report.order.mend:
+            brought_lines = (
+                [words("fleet.merge.brings", files=", ".join(merge_result.brings))] if merge_result.brings else []
+            )
+            self._tell(name, merge_result, "\n".join([done_text, *brought_lines]))
+        elif merge_result.can_be_mended and not last and not report.order.mend:
             print_err(plain(words("fleet.merge.sent_back", task=name, why=reason)))
-            self._engine.retry(self._fleet, name, report.order.number, mend=result.head)
+            self._engine.retry(self._fleet, name, report.order.number, mend=merge_result.head)
             return False
         else:
-            self._tell(name, result, words("fleet.merge.yours", task=name, branch=report.branch, why=reason))
+            self._tell(name, merge_result, words("fleet.merge.yours", task=name, branch=report.branch, why=reason))
         return True
 
     def _picked(self, state: TaskState) -> AttemptReport | None:

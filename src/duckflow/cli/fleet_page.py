@@ -115,9 +115,9 @@ class PageFleet:
 
         for candidate in await self._attempts(fleet, task):
             if candidate.number == attempt and candidate.report and candidate.report.commit:
-                order = candidate.report.order
-                git = Git(Path(order.task.repository))
-                text = await git.diff(f"{order.task.base}...{candidate.report.commit}")
+                attempt_order = candidate.report.order
+                git = Git(Path(attempt_order.task.repository))
+                text = await git.diff(f"{attempt_order.task.base}...{candidate.report.commit}")
                 return "\n".join(line for line in text[:LONGEST_DIFF].split("\n") if not line.startswith(HEADERS))
         return ""
 
@@ -126,10 +126,10 @@ class PageFleet:
         states = await asyncio.to_thread(engine.tasks, fleet)
         is_open = any(state.task.name == task and state.state in ("choose", "done") for state in states)
         attempts = await self._attempts(fleet, task)
-        is_fit = any(
+        has_passed = any(
             candidate.number == attempt and candidate.report and candidate.report.passed for candidate in attempts
         )
-        if not is_open or not is_fit:
+        if not is_open or not has_passed:
             raise UsageError("fleet.merge.unfit", attempt=attempt, task=task)
         await asyncio.to_thread(engine.pick, fleet, task, attempt)
 
@@ -207,7 +207,7 @@ def _run(command: list[str], text: str = "", folder: Path | None = None) -> tupl
 def _output_of(command: list[str]) -> str:
     _, output, problems = _run(command)
     with contextlib.suppress(ValueError):
-        output = "\n".join(result["text"] for result in json.loads(output))
+        output = "\n".join(text_block["text"] for text_block in json.loads(output))
     return "\n".join(filter(None, (problems, output)))
 
 
@@ -250,9 +250,9 @@ def _attempt(attempt: "AttemptState") -> dict[str, Any]:
         return fields
     fields |= {} if attempt.live else {"seconds": report.seconds}
     facts = report.model_dump(mode="json", include={"branch", "session_id", "open", "rating"})
-    checks = [{"command": check.command, "code": check.code} for check in report.checks]
-    size = {side: sum(getattr(file, side) for file in report.files) for side in ("added", "removed")}
-    return fields | facts | size | {"checks": checks, "files": len(report.files), "fit": report.passed}
+    check_fields = [{"command": check.command, "code": check.code} for check in report.checks]
+    size = {line_kind: sum(getattr(file, line_kind) for file in report.files) for line_kind in ("added", "removed")}
+    return fields | facts | size | {"checks": check_fields, "files": len(report.files), "fit": report.passed}
 
 
 def page_fleet(words: Words, paths: Paths) -> PageFleet | None:

@@ -56,8 +56,8 @@ def go_through(engine: "Engine", fleet: str, words: Words) -> None:
             return
         later_ids.add(first_question.asked_id)
         if line:
-            same_count = len(_same(first_question, open_questions))
-            for_all_same = bool(same_count) and agreed("fleet.for_all", words, count=same_count)
+            same_question_count = len(_same(first_question, open_questions))
+            for_all_same = bool(same_question_count) and agreed("fleet.for_all", words, count=same_question_count)
             fleet_answer = Answered(asked_id=first_question.asked_id, text=line, for_all_same=for_all_same)
             tell(_answer_note(engine.answer(fleet_answer), words))
 
@@ -96,9 +96,9 @@ def _as_json(asked: Asked, words: Words) -> dict[str, Any]:
 
 
 def _who(open_question: Asked, asked: Sequence[Asked], words: Words) -> str:
-    same_count = len(_same(open_question, asked))
+    same_question_count = len(_same(open_question, asked))
     text = words("fleet.who", task=open_question.task, attempt=open_question.attempt, fleet=open_question.fleet)
-    return f"{text} {words('fleet.who_same', count=same_count)}" if same_count else text
+    return f"{text} {words('fleet.who_same', count=same_question_count)}" if same_question_count else text
 
 
 def _same(open_question: Asked, asked: Sequence[Asked]) -> list[Asked]:

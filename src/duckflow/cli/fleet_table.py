@@ -126,9 +126,9 @@ def as_markdown(fleet: str, rows: Sequence[TaskFigures], words: Words) -> str:
     for row in rows:
         state = words(f"fleet.state.{row.state}")
         spent_cells = (money(row.cost_usd) or UNKNOWN, row.tokens, f"{row.seconds:.0f}")
-        cells = (row.task, row.repository, state, row.attempts, *spent_cells)
+        row_cells = (row.task, row.repository, state, row.attempts, *spent_cells)
         proof = words(f"fleet.proof.{row.proof}") if row.proof else ""
-        table.append(_markdown_row((*map(str, cells), proof, row.result)))
+        table.append(_markdown_row((*map(str, row_cells), proof, row.result)))
     return "\n".join([head_line, "", *table])
 
 

@@ -112,8 +112,8 @@ KILLED = 137
 
 def make_workshop(words: Words, paths: Paths) -> Workshop:
     call, run, review = partial(_call, words, paths), partial(_run, words, paths), partial(_review, words)
-    admit, secrets = partial(require_harmless, paths), partial(secrets_of, paths)
-    return Workshop(paths.worktrees, admit, secrets, call, run, review, words)
+    admit_repository, secrets = partial(require_harmless, paths), partial(secrets_of, paths)
+    return Workshop(paths.worktrees, admit_repository, secrets, call, run, review, words)
 
 
 def provider_keys(paths: Paths, repository: Path) -> frozenset[str]:
@@ -167,8 +167,8 @@ def _container(
     sessions = paths.sessions_of(folder)
     private_folder(sessions)
     variables = [*marks, *task.secrets, *keys]
-    data = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
-    variables += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else data
+    folder_variables = (f"XDG_DATA_HOME={paths.data.parent}", f"XDG_CONFIG_HOME={paths.config.parent}")
+    variables += ["DUCKFLOW_HOME"] if "DUCKFLOW_HOME" in os.environ else folder_variables
     granted_folders = [Path(marks[ADDRESS]).parent] if ADDRESS in marks else []
     readable_folders = [Path(task.repository, ".git"), *([paths.config] if paths.config.exists() else [])]
     return Container(
@@ -209,8 +209,8 @@ async def _run(
     sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
-        is_uncertain = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED
-        if is_uncertain and not order.task.container:
+        lacks_sandbox = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED
+        if lacks_sandbox and not order.task.container:
             raise UsageError("fleet.no_sandbox", command=command)
         launch = shell_launch(sandbox, settings.shell, command, network)
         launch.environment = {**launch.environment, **marks_of(order), **secrets}

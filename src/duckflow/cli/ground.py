@@ -89,8 +89,8 @@ def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answe
             return Answer(choice="all" if any(option.key == "all" for option in question.choices) else "yes")
         if question.kind != "duck_call":
             return None
-        choice, most = setup.on_duck_call
+        choice, most_times = setup.on_duck_call
         times_answered[state.turn] = times_answered.get(state.turn, 0) + 1
-        return Answer(choice=choice if times_answered[state.turn] <= most else "stop")
+        return Answer(choice=choice if times_answered[state.turn] <= most_times else "stop")
 
     return answer

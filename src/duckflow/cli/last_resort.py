@@ -32,8 +32,8 @@ def write_traceback(problem: BaseException) -> str:
     import tempfile
 
     try:
-        handle, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")
-        with os.fdopen(handle, "w", encoding="utf-8", errors="replace") as file:
+        file_descriptor, path = tempfile.mkstemp(prefix="duckflow-", suffix=".log")
+        with os.fdopen(file_descriptor, "w", encoding="utf-8", errors="replace") as file:
             file.write(without_keys("".join(traceback.format_exception(problem))))
     except OSError:
         return "–"

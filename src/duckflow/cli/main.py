@@ -83,27 +83,27 @@ MODES = {"stdin": "r", "stdout": "w", "stderr": "w"}
 
 def open_streams() -> None:
     """Points closed streams to the null device. Otherwise the next opened file would take a closed stream's number."""
-    for handle, (name, mode) in enumerate(MODES.items()):
+    for file_descriptor, (name, mode) in enumerate(MODES.items()):
         try:
-            os.fstat(handle)
+            os.fstat(file_descriptor)
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
         if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(handle, mode, encoding="utf-8", closefd=False))
+            setattr(sys, name, os.fdopen(file_descriptor, mode, encoding="utf-8", closefd=False))
 
 
 def flush_streams() -> bool:
     """Flushes the output and says whether all of it was written. Output to a closed pipe is silently dropped."""
-    is_complete = True
+    all_written = True
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
             _drop(stream.fileno())
         except (OSError, ValueError):
-            is_complete = stream is not sys.stdout
+            all_written = stream is not sys.stdout
             _drop(stream.fileno())
-    return is_complete
+    return all_written
 
 
 def _drop(handle: int) -> None:

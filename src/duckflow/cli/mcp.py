@@ -55,12 +55,12 @@ def _add(options: Options, words: Words, paths: Paths) -> int:
     if not command:
         raise UsageError("mcp.nothing_to_start", name=name)
     if command[0].startswith(ADDRESS):
-        entry: dict[str, Any] = {"url": command[0], "headers": dict(_pair(pair, ":") for pair in options.header)}
+        server_entry: dict[str, Any] = {"url": command[0], "headers": dict(_pair(pair, ":") for pair in options.header)}
     else:
         variables = dict(_pair(pair, "=") for pair in options.env)
-        entry = {"command": command[0], "args": command[1:], "env": variables}
+        server_entry = {"command": command[0], "args": command[1:], "env": variables}
     text = read_text(paths.user_config)
-    for field, value in entry.items():
+    for field, value in server_entry.items():
         text = set_value(text, ("mcp", "servers", name, field), value) if value else text
     write_text(paths.user_config, text)
     print_out(plain(words("mcp.added", name=name, path=str(paths.user_config))))
@@ -95,7 +95,7 @@ def _list(settings: Settings, words: Words) -> int:
 
 def _rows(servers: Mapping[str, ServerSettings], note: str) -> list[str]:
     width = max(map(len, servers), default=0)
-    return [f"{name:<{width}}  {describe_entry(entry)}{note}" for name, entry in servers.items()]
+    return [f"{name:<{width}}  {describe_entry(server_entry)}{note}" for name, server_entry in servers.items()]
 
 
 def _project_servers(words: Words) -> Mapping[str, ServerSettings]:

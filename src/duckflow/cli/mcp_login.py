@@ -27,20 +27,20 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
     challenge = await _challenge(name, url)
     if scope:
         challenge = f'{SCOPE.sub("", challenge).rstrip(", ") or "Bearer"}, scope="{scope}"'
-    wish = LoginWish(
+    login_wish = LoginWish(
         url, challenge, *(filled_in(value, os.environ) for value in (entry.client_id, entry.client_secret))
     )
-    landing = Landing(words("mcp.browser_done"))
-    await landing.open(entry.callback_port)
+    landing_page = Landing(words("mcp.browser_done"))
+    await landing_page.open(entry.callback_port)
 
     async def show(address: str) -> None:
         for line in (words("mcp.open_address"), address, words("mcp.paste")):
             print_out(plain(line))
         await asyncio.to_thread(_open_browser, address)
 
-    stop_listening = _listen_for_pasted(landing)
+    stop_listening = _listen_for_pasted(landing_page)
     try:
-        credentials = await log_in(wish, landing, show)
+        credentials = await log_in(login_wish, landing_page, show)
     except UsageError:
         raise
     except Exception as problem:
@@ -48,7 +48,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
         raise UsageError("mcp.login_failed", name=name, reason=str(problem) or type(problem).__name__) from None
     finally:
         stop_listening()
-        await landing.close()
+        await landing_page.close()
     file = await asyncio.to_thread(logins.keep, url, credentials)
     key = "mcp.logged_in_file" if file else "mcp.logged_in"
     print_out(plain(words(key, name=name, file=str(file))))

@@ -74,8 +74,8 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
     from duckflow.store.sessions import Sessions
 
     if wish.session:
-        entry = Sessions(paths.sessions_of(Path.cwd())).find(wish.session)
-        folder, journal = Path(entry.headline.folder or Path.cwd()), entry.path
+        session_entry = Sessions(paths.sessions_of(Path.cwd())).find(wish.session)
+        folder, journal = Path(session_entry.headline.folder or Path.cwd()), session_entry.path
     else:
         folder, journal = Path(wish.cwd or Path.cwd()).expanduser(), None
     if not folder.is_absolute() or not folder.is_dir():
@@ -95,10 +95,10 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
         # The client hears of the end first; its next call continues the saved session.
         session.close()
         raise JournalDamaged("talk.said", text=chosen_session.damage)
-    built = build_conversation(setup, session)
+    built_conversation = build_conversation(setup, session)
 
     async def close() -> None:
-        await built.close()
+        await built_conversation.close()
         session.close()
 
-    return OpenConversation(built.conversation, close)
+    return OpenConversation(built_conversation.conversation, close)

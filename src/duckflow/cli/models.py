@@ -78,8 +78,8 @@ def _cloud_line(endpoint: str, model: str, window: int, words: Words) -> str:
     facts, name = facts_of(endpoint, model), f"{endpoint}:{model}"
     price = facts.price
     cost = words("models.price", input=f"{price.input:g}", output=f"{price.output:g}") if price else ""
-    abilities = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
-    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {abilities}".rstrip()
+    abilities_text = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
+    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {abilities_text}".rstrip()
 
 
 def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
@@ -98,13 +98,13 @@ def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
 
 def _list_local(weights: Weights, words: Words) -> None:
     machine = this_machine(search_path=os.environ.get("PATH"))
-    card = words("models.card", name=machine.card, memory=_gb(machine.card_memory)) if machine.card else ""
-    card_text = card or words("models.no_card")
+    card_description = words("models.card", name=machine.card, memory=_gb(machine.card_memory)) if machine.card else ""
+    card_text = card_description or words("models.no_card")
     print_out(words("models.machine", memory=_gb(machine.memory), cores=machine.cores, card=card_text))
-    holdings = weights.holdings()
-    best_model = recommended(machine, [holding.model for holding in holdings])
-    for holding in holdings:
-        print_out(_line(holding, machine, holding.model is best_model, words))
+    weights_files = weights.holdings()
+    best_model = recommended(machine, [weights_file.model for weights_file in weights_files])
+    for weights_file in weights_files:
+        print_out(_line(weights_file, machine, weights_file.model is best_model, words))
 
 
 def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> str:
@@ -132,15 +132,15 @@ class _Bar:
         self._tenth = -1
 
     def show(self, done: int, total: int, stage: str) -> None:
-        share = done / total if total else 0.0
+        done_share = done / total if total else 0.0
         stage_name = self._words(f"models.stage.{stage}")
         text = self._words("models.progress", done=done // MB, total=total // MB, stage=stage_name)
         if self._live:
-            filled_width = int(share * 30)
-            sys.stderr.write(f"\r\x1b[K[{'█' * filled_width}{'░' * (30 - filled_width)}] {share:4.0%} {text}")
-        elif int(share * 10) > self._tenth:
-            self._tenth = int(share * 10)
-            sys.stderr.write(f"{share:4.0%} {text}\n")
+            filled_width = int(done_share * 30)
+            sys.stderr.write(f"\r\x1b[K[{'█' * filled_width}{'░' * (30 - filled_width)}] {done_share:4.0%} {text}")
+        elif int(done_share * 10) > self._tenth:
+            self._tenth = int(done_share * 10)
+            sys.stderr.write(f"{done_share:4.0%} {text}\n")
         sys.stderr.flush()
 
     def end(self) -> None:

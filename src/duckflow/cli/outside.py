@@ -119,7 +119,7 @@ class Outside:
         except ValueError as problem:
             self._tell(say("mcp.bad_file", file=FILE, reason=str(problem)))
             return
-        programs = {name: brought_server(name, entry) for name, entry in entries.items()}
+        programs = {name: brought_server(name, server_entry) for name, server_entry in entries.items()}
         await self._ask_about(entries, programs)
         agreed_programs = {
             name: program for name, program in programs.items() if self._programs.agreements.find(program)

@@ -16,8 +16,8 @@ def wrap(text: str, width: int) -> list[str]:
     from duckflow.i18n.width import line_ends
 
     text = " ".join(text.split())
-    ends = [0, *line_ends(text, width), len(text)]
-    return [text[start:end].strip() for start, end in pairwise(ends)]
+    cut_offsets = [0, *line_ends(text, width), len(text)]
+    return [text[start:end].strip() for start, end in pairwise(cut_offsets)]
 
 
 def make_formatter(words: Words) -> type[argparse.HelpFormatter]:

@@ -67,9 +67,9 @@ async def _show(options: Options, setup: Setup, message: str) -> int:
         _copy_facts(facts_of(setup), facts_of(copied_setup))
         session = begin(Path(folder) / "s.db", "preview", setup.folder, setup.words.language)
         catcher = await _make_catcher(setup, session)
-        built = build_conversation(copied_setup, session, lambda second: _connect(catcher))
+        built_conversation = build_conversation(copied_setup, session, lambda second: _connect(catcher))
         _set_phase(session, Phase(options.step), options.pattern)
-        await built.conversation.say(message)
+        await built_conversation.conversation.say(message)
         if options.json:
             print_out(json.dumps(_as_json(catcher.taken[0]), ensure_ascii=False, indent=1))
         else:
@@ -77,8 +77,8 @@ async def _show(options: Options, setup: Setup, message: str) -> int:
                 print_out(plain(f"=== {prompt_message.role} ===\n{prompt_message.text}\n"))
             for tool in catcher.taken[0].tools:
                 print_out(plain(f"=== tool {tool.name} ===\n{tool.description}\n{json.dumps(tool.parameters)}\n"))
-            print_err("\n".join(layer_lines(await built.conversation.context(), setup.words)))
-        await built.close()
+            print_err("\n".join(layer_lines(await built_conversation.conversation.context(), setup.words)))
+        await built_conversation.close()
         session.close()
     return 0
 

@@ -56,7 +56,7 @@ SHOWN_COMMAND = 70
 
 def run_replay(options: Options, words: Words, paths: Paths) -> int:
     sessions = Sessions(paths.sessions_of(Path.cwd()))
-    entry = sessions.find(options.session) if options.session else sessions.latest()
+    session_entry = sessions.find(options.session) if options.session else sessions.latest()
     if bool(options.step) != bool(options.model):
         raise UsageError("replay.from_usage")
     with tempfile.TemporaryDirectory(prefix="duckflow-replay-") as temporary_folder:
@@ -67,13 +67,13 @@ def run_replay(options: Options, words: Words, paths: Paths) -> int:
                 raise UsageError("replay.not_empty", path=options.into)
             target_folder.mkdir(parents=True, exist_ok=True)
         if options.step:
-            return asyncio.run(_go_on(options, words, paths, entry, target_folder))
+            return asyncio.run(_go_on(options, words, paths, session_entry, target_folder))
         if options.run:
-            return asyncio.run(_run_again(options, words, paths, entry, target_folder))
-        replay_result = play(entry.path, paths.undo_of(Path(entry.headline.folder)), target_folder)
+            return asyncio.run(_run_again(options, words, paths, session_entry, target_folder))
+        replay_result = play(session_entry.path, paths.undo_of(Path(session_entry.headline.folder)), target_folder)
     _tell(replay_result.problems, words)
     facts = {
-        "session": entry.session_id,
+        "session": session_entry.session_id,
         "turns": replay_result.turns,
         "actions": replay_result.actions,
         "files": replay_result.files,
@@ -148,26 +148,26 @@ async def _do_again(
     copy_folder, session_id = again.setup.folder, new_session_id()
     journal = Sessions(again.setup.paths.sessions_of(copy_folder)).path(session_id)
     session = begin(journal, session_id, copy_folder, words.language)
-    built = build_conversation(again.setup, session)
+    built_conversation = build_conversation(again.setup, session)
     differing_count, actor = 0, Actor(session.emit, _nobody, for_user=True)
     try:
         for event in events:
             if not isinstance(event, RecordedDeed):
                 scope = UndoScope(turn=event.turn, paths=event.changed)
                 with suppress(DuckflowError):
-                    await built.conversation.undo.restore(event.back, scope=scope)
+                    await built_conversation.conversation.undo.restore(event.back, scope=scope)
                 continue
             if event.turn != session.state.turn:
                 session.emit(TurnBegan(turn=event.turn))
             action = moved(event.action, again.folder, copy_folder)
             decision = Decision.made_up(action.reasoning, [action], TaskProfile.FILE_OPERATION, Phase.EXECUTION)
-            outcome = await built.dispatcher.run(ParsedReply(decision), actor)
-            changes = list(differences(event.result, outcome.results[-1], again.folder, copy_folder))
+            dispatch_outcome = await built_conversation.dispatcher.run(ParsedReply(decision), actor)
+            changes = list(differences(event.result, dispatch_outcome.results[-1], again.folder, copy_folder))
             differing_count += bool(changes)
             if changes or (shows_all and event.result.effect != "read"):
                 _tell_deed(event, changes, words)
     finally:
-        await built.close()
+        await built_conversation.close()
         session.close()
     return differing_count
 
@@ -205,16 +205,16 @@ async def _go_on(options: Options, words: Words, paths: Paths, entry: SessionEnt
         fork = find_step(journal.events(), options.step)
         if fork is None:
             raise UsageError("replay.no_step", step=options.step)
-        ways = {words("replay.as_it_was"): _recorded(journal, fork)}
+        way_by_name = {words("replay.as_it_was"): _recorded(journal, fork)}
     for number in range(1, options.times + 1):
         repetition = _copied(options, words, paths, entry, fork.turn, into / str(number))
         earlier_deeds = [deed for deed in repetition.past.deeds if deed.turn == fork.turn and deed.step < options.step]
         await _do_again(repetition, [deed for deed in earlier_deeds if is_done_again(deed)], words)
         name = options.model if options.times == 1 else f"{options.model} #{number}"
-        ways[name] = await _other_way(repetition, fork, words)
+        way_by_name[name] = await _other_way(repetition, fork, words)
     from duckflow.cli.fleet_table import aligned
 
-    for line in aligned(side_by_side(ways, words)):
+    for line in aligned(side_by_side(way_by_name, words)):
         print_out(line)
     return 0
 
@@ -238,14 +238,14 @@ async def _other_way(again: Again, fork: Fork, words: Words) -> WayOn:
         user_texts = [message.text for message in replay(journal).messages if message.role == "user"]
     session = reopen(target).session
     first_number = session.number
-    built = build_conversation(setup, session)
-    headless = Headless(built.conversation, words, OutputFormat.TEXT)
-    built.conversation.hear(headless.hear)
+    built_conversation = build_conversation(setup, session)
+    headless = Headless(built_conversation.conversation, words, OutputFormat.TEXT)
+    built_conversation.conversation.hear(headless.hear)
     try:
-        await built.conversation.say("", wish=user_texts[-1] if user_texts else "")
-        await built.conversation.work.jobs_over(alone=True)
+        await built_conversation.conversation.say("", wish=user_texts[-1] if user_texts else "")
+        await built_conversation.conversation.work.jobs_over(alone=True)
         await headless.carry_through("")
         return way_on(session.state, [event for _, event in session.record(first_number)])
     finally:
-        await built.close()
+        await built_conversation.close()
         session.close()

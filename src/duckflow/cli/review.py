@@ -50,40 +50,42 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
         review_task = asyncio.ensure_future(_reviewed(setup_here, change, lasting=folder == setup.folder))
         with ended_by_signals(review_task.cancel):
             try:
-                result = await review_task
+                review_result = await review_task
             except asyncio.CancelledError:
                 return exit_code_of("interrupted")
-    outcome = result.report.outcome
+    review_outcome = review_result.report.outcome
     match options.format:
         case "json":
-            text = as_json(result.findings, result.usage, outcome)
+            text = as_json(review_result.findings, review_result.usage, review_outcome)
         case "sarif":
-            text = as_sarif(result.findings, words)
+            text = as_sarif(review_result.findings, words)
         case _:
-            listing = as_text(result.findings, words) if result.findings or ended_well(outcome) else ""
-            text = "\n\n".join(filter(None, (listing, result.report.found)))
+            findings_text = (
+                as_text(review_result.findings, words) if review_result.findings or ended_well(review_outcome) else ""
+            )
+            text = "\n\n".join(filter(None, (findings_text, review_result.report.found)))
     if options.output:
         Path(options.output).expanduser().write_text(f"{text}\n", "utf-8")
     else:
         print_out(text if options.format != "text" else plain(text))
-    if result.report.open:
-        print_err(plain(words.phrase(result.report.open)))
-    print_err(cost_line(result.usage, words))
-    if not ended_well(outcome):
-        return exit_code_of(outcome)
-    return FOUND if _fails(result, options.fail_on) else 0
+    if review_result.report.open:
+        print_err(plain(words.phrase(review_result.report.open)))
+    print_err(cost_line(review_result.usage, words))
+    if not ended_well(review_outcome):
+        return exit_code_of(review_outcome)
+    return FOUND if _fails(review_result, options.fail_on) else 0
 
 
 async def _reviewed(setup: Setup, change: ReviewedChange, lasting: bool) -> ReviewResult:
     """Reviews in a separate session, which is removed afterwards, because nobody will continue it."""
     session = new_session(setup).session
-    built = build_conversation(setup, session)
-    headless = Headless(built.conversation, setup.words, OutputFormat.TEXT)
-    built.conversation.hear(headless.hear)
+    built_conversation = build_conversation(setup, session)
+    headless = Headless(built_conversation.conversation, setup.words, OutputFormat.TEXT)
+    built_conversation.conversation.hear(headless.hear)
     try:
-        return await built.reviewers().review(change)
+        return await built_conversation.reviewers().review(change)
     finally:
-        await built.close()
+        await built_conversation.close()
         session.discard()
         if not lasting:
             setup.paths.map_of(setup.folder).unlink(missing_ok=True)

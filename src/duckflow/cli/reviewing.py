@@ -29,8 +29,8 @@ def current_review(
     settings: ProofSettings,
     code: CodeSense,
 ) -> CurrentReview:
-    witnesses = WitnessRunner(sandboxes.find, sandboxes.launch, settings)
-    return CurrentReview(session.state, session.emit, toolbox, workspace, witnesses, lambda: code.mapped)
+    witness_runner = WitnessRunner(sandboxes.find, sandboxes.launch, settings)
+    return CurrentReview(session.state, session.emit, toolbox, workspace, witness_runner, lambda: code.mapped)
 
 
 @asynccontextmanager
@@ -47,11 +47,11 @@ async def wanted_change(folder: Path, wanted: str, piped: str = "") -> AsyncGene
     elif not wanted:
         yield folder, _require_some(await uncommitted(git))
     else:
-        change, end = await between(git, wanted)
-        if await lies_there(git, end):
+        change, end_commit = await between(git, wanted)
+        if await lies_there(git, end_commit):
             yield folder, _require_some(change)
             return
-        async with checked_out(git, end) as tree:
+        async with checked_out(git, end_commit) as tree:
             yield tree, _require_some(change)
 
 

@@ -134,8 +134,10 @@ class Sandboxes:
         if runs_programs and not self._trusted() and verdict.verdict != "safe":
             verdict = verdict._replace(reasons=(*verdict.reasons, say("harm.untrusted")))
         if (verdict.verdict != "safe" or re.search(RECURSIVE, command)) and (open_secret := self._open_secret()):
-            doubt = say("harm.may_read", path=shown(open_secret))
-            verdict = CommandVerdict("ask" if verdict.verdict == "safe" else verdict.verdict, (*verdict.reasons, doubt))
+            reason = say("harm.may_read", path=shown(open_secret))
+            verdict = CommandVerdict(
+                "ask" if verdict.verdict == "safe" else verdict.verdict, (*verdict.reasons, reason)
+            )
         return verdict
 
     def _open_secret(self) -> str:

@@ -75,20 +75,20 @@ def _rename(sessions: Sessions, options: Options, words: Words) -> int:
 def _remove(sessions: Sessions, options: Options, words: Words) -> int:
     if not options.session:
         raise UsageError("sessions.rm_usage")
-    entry = sessions.find(options.session)
+    session_entry = sessions.find(options.session)
     if not options.yes:
         if not sys.stdin.isatty():
             raise UsageError("sessions.rm_unasked")
         for line in session_lines(
-            session_rows([entry.summary()], words, time.time()), shutil.get_terminal_size().columns - 1
+            session_rows([session_entry.summary()], words, time.time()), shutil.get_terminal_size().columns - 1
         ):
             print_out(line)
         answer = read_answer(input(words("sessions.rm_sure")), language=words.language)
         if answer is None or answer.choice != "yes":
             print_out(words("sessions.rm_kept"))
             return 0
-    sessions.remove(entry)
-    print_out(words("sessions.removed", session=entry.session_id))
+    sessions.remove(session_entry)
+    print_out(words("sessions.removed", session=session_entry.session_id))
     return 0
 
 
@@ -114,15 +114,15 @@ def _export(sessions: Sessions, options: Options, words: Words) -> int:
     from duckflow.commands.export.document import chosen_format, rendered, save, target
     from duckflow.commands.export.transcript import Transcript
 
-    entry = sessions.find(options.session) if options.session else sessions.latest()
+    session_entry = sessions.find(options.session) if options.session else sessions.latest()
     if options.format == "atif":
-        return _export_trajectory(entry, options, words)
+        return _export_trajectory(session_entry, options, words)
     form = chosen_format(options.format or "", options.output)
     to_stdout = options.output == "-"
-    path = target("" if options.yes or to_stdout else options.output, entry.session_id, form, Path())
+    path = target("" if options.yes or to_stdout else options.output, session_entry.session_id, form, Path())
     if options.yes and options.output:
         path = Path(options.output).expanduser()
-    with closing(JournalReader.open(entry.path)) as journal:
+    with closing(JournalReader.open(session_entry.path)) as journal:
         transcript = Transcript().hear_all(journal.events())
     text = rendered(transcript, words, form)
     if to_stdout:

@@ -67,10 +67,10 @@ def facts_of(setup: Setup) -> Path:
 def traced(conversation: Conversation, emit: Emit) -> Callable[[], None]:
     """Sends traces to the collector that the environment names, if any. Returns a function that ends the sending."""
     has_endpoint = any(os.environ.get(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT") for kind in ("", "TRACES_"))
-    is_off = (
+    is_disabled = (
         os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or os.environ.get("OTEL_TRACES_EXPORTER") == "none"
     )
-    if not has_endpoint or is_off:
+    if not has_endpoint or is_disabled:
         return lambda: None
     try:
         from duckflow.telemetry.spans import trace_conversation

@@ -58,13 +58,13 @@ class SessionShelf:
     def mark(self) -> object:
         """Returns the paths and times of all journals and sockets, so that a caller notices changes. Reading a journal
         leaves an empty write-ahead file behind, which does not count as a change."""
-        marks: set[tuple[str, int]] = set()
+        file_times: set[tuple[str, int]] = set()
         for path in self._folder.glob("*/*"):
             if path.suffix in (".db", ".db-wal", SUFFIX):
                 with suppress(OSError):
                     file = path.stat()
-                    marks |= {(str(path), file.st_mtime_ns)} if file.st_size or path.suffix == SUFFIX else set()
-        return marks, frozenset(self._only or ())
+                    file_times |= {(str(path), file.st_mtime_ns)} if file.st_size or path.suffix == SUFFIX else set()
+        return file_times, frozenset(self._only or ())
 
     def running(self) -> frozenset[str]:
         names = (path.stem for path in self._folder.glob(f"*/*{SUFFIX}"))
@@ -106,8 +106,8 @@ class SessionShelf:
             await self._start(journal, "again", [], None)
 
     async def _start(self, journal: Path, what: What, flags: list[str], folder: Path | None) -> None:
-        is_held = await asyncio.to_thread(start_host, journal, what, flags, folder)
-        if not is_held or not journal.with_suffix(SUFFIX).exists():
+        has_host = await asyncio.to_thread(start_host, journal, what, flags, folder)
+        if not has_host or not journal.with_suffix(SUFFIX).exists():
             raise UsageError("serve.not_begun", log=str(self._paths.log))
 
     def rename(self, session_id: str, title: str) -> None:
@@ -197,7 +197,7 @@ class SessionShelf:
     def audit(self, session_id: str) -> Sequence[dict[str, Any]]:
         with closing(self._open(session_id)) as journal:
             entries = list_audit(journal.events())
-        return [without_secrets(entry.as_json()) for entry in entries]
+        return [without_secrets(audit_entry.as_json()) for audit_entry in entries]
 
     def _open(self, session_id: str) -> JournalReader:
         return JournalReader.open(self._find(session_id))

@@ -33,8 +33,8 @@ def ended_by_signals(leave: Callable[[], object], takes_along: bool = True) -> G
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(leave)
 
-    obeyed_signals = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
-    handlers_before = {number: signal.signal(number, heard) for number in obeyed_signals}
+    handled_signals = [number for number in NUMBERS if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers_before = {number: signal.signal(number, heard) for number in handled_signals}
     try:
         yield last_resort
     finally:

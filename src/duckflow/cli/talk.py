@@ -99,13 +99,13 @@ def make_setup(options: Options, words: Words, paths: Paths, folder: Path | None
     folder = folder or Path.cwd()
     own_folders = (paths.data, paths.config, paths.cache)
     refuse_own_folders(folder, own_folders)
-    loaded = load(paths.user_config, folder, flags)
-    words.language = language_of(loaded.settings.language)
+    loaded_config = load(paths.user_config, folder, flags)
+    words.language = language_of(loaded_config.settings.language)
     added_folders = tuple(_added_folder(name, folder, own_folders) for name in options.add_dir)
     for work_folder in (folder, *added_folders):
         keep_modules_out(str(work_folder))
     return Setup(
-        loaded.settings,
+        loaded_config.settings,
         paths,
         folder,
         words,
@@ -137,21 +137,21 @@ def _loop_flags(most: int | None) -> dict[str, int]:
 
 
 async def _headless(options: Options, chosen: ChosenSession, prompt: str | None, piped: str) -> int:
-    shape, setup = None, chosen.setup
+    wanted_shape, setup = None, chosen.setup
     if options.json_schema:
         from duckflow.ui.answer_shape import answer_shape
 
-        shape = answer_shape(options.json_schema)
-        setup = chosen.setup._replace(answer_schema=json.loads(shape.schema))
+        wanted_shape = answer_shape(options.json_schema)
+        setup = chosen.setup._replace(answer_schema=json.loads(wanted_shape.schema))
     if chosen.damage:
         print_err(chosen.damage)
     if policy := options.on_duck_call:
         setup = setup._replace(on_duck_call=(ON_DUCK_CALL.get(policy.name, policy.name), policy.times))
-    built = build_conversation(setup._replace(alone=prompt is not None), chosen.session)
-    conversation, words = built.conversation, setup.words
+    built_conversation = build_conversation(setup._replace(alone=prompt is not None), chosen.session)
+    conversation, words = built_conversation.conversation, setup.words
     requires_proof = options.require_proof or setup.settings.proof.required
     headless = Headless(
-        conversation, words, OutputFormat(options.output_format), options.on_duck_call, shape, requires_proof
+        conversation, words, OutputFormat(options.output_format), options.on_duck_call, wanted_shape, requires_proof
     )
     if prompt is None:
         from duckflow.ui.headless_input import lead
@@ -167,7 +167,7 @@ async def _headless(options: Options, chosen: ChosenSession, prompt: str | None,
             code = last_resort.exit_code(await _to_its_end(work_task, headless, conversation))
             return code
         finally:
-            await built.close()
+            await built_conversation.close()
             if options.trajectory:
                 _save_trajectory(options.trajectory, chosen.session)
             chosen.session.close()
@@ -211,13 +211,13 @@ async def _converse(
     line: "Line", typing: asyncio.Task[None], chosen: ChosenSession, here: Here, options: Options
 ) -> int:
     """Holds one conversation after another, until the user leaves."""
-    first_text, page_beside = readable(options.message), _page_beside(options)
+    first_text, page_beside_chat = readable(options.message), _page_beside(options)
     try:
-        while next_session := await _hold_one(line, typing, chosen, first_text, page_beside):
+        while next_session := await _hold_one(line, typing, chosen, first_text, page_beside_chat):
             chosen, first_text = switched(chosen, next_session, here), ""
     finally:
-        if page_beside:
-            page_beside.close()
+        if page_beside_chat:
+            page_beside_chat.close()
     return 0
 
 
@@ -237,32 +237,34 @@ async def _hold_one(
 
     session, setup = chosen.session, chosen.setup
     detached_session: NextSession | None = None
-    built = build_conversation(setup, session, pick=pick if can_pick() else None)
-    chat = Chat(built.conversation, line, setup.words, setup.settings.ui)
-    warm_task = asyncio.create_task(built.thinker.warm(session.state))
-    over_task = asyncio.create_task(built.conversation.sessions.over())
-    serve_task = asyncio.create_task(_serve(built.conversation, session.path, partial(_show_page, beside, chat, setup)))
+    built_conversation = build_conversation(setup, session, pick=pick if can_pick() else None)
+    chat = Chat(built_conversation.conversation, line, setup.words, setup.settings.ui)
+    warm_task = asyncio.create_task(built_conversation.thinker.warm(session.state))
+    session_end_task = asyncio.create_task(built_conversation.conversation.sessions.over())
+    serve_task = asyncio.create_task(
+        _serve(built_conversation.conversation, session.path, partial(_show_page, beside, chat, setup))
+    )
     _collect_later()
     try:
         chat.open(first, chosen.opening)
-        if built.outside:
-            built.outside.start_own()
+        if built_conversation.outside:
+            built_conversation.outside.start_own()
         if chosen.resume_jobs:
-            if built.outside:
-                await built.outside.offer(built.toolbox)
-            await built.conversation.work.resume_all()
-        await asyncio.wait({typing, over_task}, return_when=asyncio.FIRST_COMPLETED)
-        next_session = over_task.result() if over_task.done() else None
+            if built_conversation.outside:
+                await built_conversation.outside.offer(built_conversation.toolbox)
+            await built_conversation.conversation.work.resume_all()
+        await asyncio.wait({typing, session_end_task}, return_when=asyncio.FIRST_COMPLETED)
+        next_session = session_end_task.result() if session_end_task.done() else None
         if next_session and next_session.detached:
             next_session, detached_session = None, next_session
         if next_session is None:
-            built.conversation.sessions.leave()
+            built_conversation.conversation.sessions.leave()
             line.leave()
             await asyncio.wait({typing})
     finally:
-        for task in (over_task, warm_task, serve_task):
+        for task in (session_end_task, warm_task, serve_task):
             task.cancel()
-        await built.close()
+        await built_conversation.close()
         chat.close()
         has_messages = bool(session.state.messages)
         session.close()
@@ -271,13 +273,13 @@ async def _hold_one(
     if detached_session:
         from duckflow.cli.host_process import host_flags, start_host
 
-        mode = built.conversation.choices.mode
+        mode = built_conversation.conversation.choices.mode
         host_started = await asyncio.to_thread(start_host, detached_session.journal, "jobs", host_flags(setup, mode))
         key = "leave.detached" if host_started else "leave.not_detached"
         print_out(setup.words(key, session=session.state.session_id))
     elif has_messages and next_session is None:
         print_out(setup.words("chat.bye", session=session.state.session_id))
-    return next_session._replace(model=built.thinker.connection.chosen) if next_session else None
+    return next_session._replace(model=built_conversation.thinker.connection.chosen) if next_session else None
 
 
 async def _show_page(beside: "PageBeside | None", chat: "Chat", setup: Setup, session_id: str) -> None:
@@ -337,8 +339,8 @@ def _kept_whole(chosen: ChosenSession, piped: str) -> tuple[ChosenSession, str]:
     copy_file = KeptOutputs(setup.paths.piped_of(setup.folder), SHOWN_OF_LONG).keep(piped.encode(), "stdin", ".txt")
     copy_note = note(setup.words.language, "piped_kept", characters=str(len(piped)), path=str(copy_file))
     if len(piped) > SHOWN_OF_LONG:
-        half = SHOWN_OF_LONG // 2
-        piped = f"{piped[:half]}\n…\n{piped[-half:]}"
+        half_length = SHOWN_OF_LONG // 2
+        piped = f"{piped[:half_length]}\n…\n{piped[-half_length:]}"
     return chosen._replace(setup=setup._replace(added=(*setup.added, copy_file.parent))), f"{copy_note}\n{piped}"
 
 

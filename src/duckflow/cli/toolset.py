@@ -59,8 +59,8 @@ def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
     from duckflow.tools.files.write_file import WriteFile
 
     seen_files = SeenFiles()
-    kinds = (ListFiles, FindFiles, Grep, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
-    return [kind(workspace, seen_files, settings) for kind in kinds]
+    tool_classes = (ListFiles, FindFiles, Grep, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
+    return [kind(workspace, seen_files, settings) for kind in tool_classes]
 
 
 def _shell(parts: ToolParts) -> list[AnyTool]:

@@ -102,8 +102,11 @@ def qr_lines(text: str) -> list[str]:
     import segno
 
     rows = list(map(bytes, segno.make_qr(text, error="l", boost_error=False).matrix_iter(border=4)))
-    pairs = zip_longest(rows[::2], rows[1::2], fillvalue=bytes(len(rows[0])))
-    return ["".join(HALVES[module] for module in zip(upper, lower, strict=True)) for upper, lower in pairs]
+    row_pairs = zip_longest(rows[::2], rows[1::2], fillvalue=bytes(len(rows[0])))
+    return [
+        "".join(HALVES[module] for module in zip(upper_row, lower_row, strict=True))
+        for upper_row, lower_row in row_pairs
+    ]
 
 
 def _open_browser(address: str) -> None:

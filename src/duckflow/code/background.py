@@ -68,8 +68,8 @@ class MappedFolder:
 
     def _refreshed(self) -> None:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            data, command = json.dumps({"do": "map", **self._about()}).encode(), (sys.executable, *PROGRAM)
-            subprocess.run(command, input=data, capture_output=True, timeout=MAP_SECONDS, check=False)
+            request_json, command = json.dumps({"do": "map", **self._about()}).encode(), (sys.executable, *PROGRAM)
+            subprocess.run(command, input=request_json, capture_output=True, timeout=MAP_SECONDS, check=False)
 
     def _about(self) -> dict[str, Any]:
         folder = self.map.workspace

@@ -140,8 +140,8 @@ def changed_names(path: str, before: str, after: str) -> set[str]:
     """Returns names whose uses elsewhere a change may have broken: names of definitions that are gone or changed."""
     if not available():
         return set()
-    old, new = (_pieces(path, text) for text in (before, after))
-    return {name.rpartition(".")[2] for name, piece in old.items() if new.get(name) != piece}
+    pieces_before, pieces_after = (_pieces(path, text) for text in (before, after))
+    return {name.rpartition(".")[2] for name, piece in pieces_before.items() if pieces_after.get(name) != piece}
 
 
 def _pieces(path: str, text: str) -> dict[str, str]:

@@ -204,14 +204,14 @@ class LanguageServer:
         stdin = self._process.stdin if self._process else None
         if stdin is None or stdin.is_closing():
             raise RpcError(GONE, "the server does not listen any more")
-        data = json.dumps(message, separators=(",", ":")).encode()
-        stdin.write(b"Content-Length: %d\r\n\r\n" % len(data) + data)
+        message_bytes = json.dumps(message, separators=(",", ":")).encode()
+        stdin.write(b"Content-Length: %d\r\n\r\n" % len(message_bytes) + message_bytes)
 
     async def _read(self) -> None:
         assert self._process and self._process.stdout
         unread_bytes = bytearray()
-        while len(unread_bytes) < LONGEST and (data := await self._process.stdout.read(AT_ONCE)):
-            unread_bytes += data
+        while len(unread_bytes) < LONGEST and (received_bytes := await self._process.stdout.read(AT_ONCE)):
+            unread_bytes += received_bytes
             while message := _next_message(unread_bytes):
                 self._peer.take_line(message)
                 await asyncio.sleep(0)
@@ -220,26 +220,26 @@ class LanguageServer:
 
 def _next_message(unread: bytearray) -> bytes:
     """Removes and returns the first message; empty bytes while the message is incomplete."""
-    end = unread.find(b"\r\n\r\n")
-    if end < 0:
+    header_end = unread.find(b"\r\n\r\n")
+    if header_end < 0:
         return b""
-    length_match = re.search(rb"(?i)content-length: *(\d+)", unread[:end])
-    length = int(length_match[1]) if length_match else 0
-    if len(unread) < end + 4 + length:
+    length_match = re.search(rb"(?i)content-length: *(\d+)", unread[:header_end])
+    body_length = int(length_match[1]) if length_match else 0
+    if len(unread) < header_end + 4 + body_length:
         return b""
-    message = bytes(unread[end + 4 : end + 4 + length])
-    del unread[: end + 4 + length]
+    message = bytes(unread[header_end + 4 : header_end + 4 + body_length])
+    del unread[: header_end + 4 + body_length]
     return message
 
 
 def _diagnostics(path: str, answer: Any) -> list[Diagnostic]:
     items = cast("list[Any]", answer) if isinstance(answer, list) else []
     diagnostics = list[Diagnostic]()
-    for item in map(as_table, items):
-        start = as_table(as_table(item.get("range")).get("start"))
-        message = " ".join(str(item.get("message", "")).split())
+    for diagnostic_fields in map(as_table, items):
+        start = as_table(as_table(diagnostic_fields.get("range")).get("start"))
+        message = " ".join(str(diagnostic_fields.get("message", "")).split())
         diagnostics.append(
-            Diagnostic(path, int(start.get("line", 0)) + 1, message, item.get("severity", ERROR) == ERROR)
+            Diagnostic(path, int(start.get("line", 0)) + 1, message, diagnostic_fields.get("severity", ERROR) == ERROR)
         )
     return diagnostics
 

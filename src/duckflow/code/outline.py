@@ -21,18 +21,18 @@ def file_outline(symbols: Sequence[Symbol], lines: Sequence[str], room: int) -> 
         [symbol for symbol in symbols if symbol.what != "variable" and symbol.parent not in functions],
         [symbol for symbol in symbols if symbol.what != "variable" and not symbol.parent],
     )
-    texts = ["\n".join(_line(symbol, lines) for symbol in view) for view in views]
-    for view, text in zip(views, texts, strict=True):
+    texts = ["\n".join(_line(symbol, lines) for symbol in shown_symbols) for shown_symbols in views]
+    for shown_symbols, text in zip(views, texts, strict=True):
         if len(text) <= room:
-            return text + _left_out(len(symbols) - len(view))
+            return text + _left_out(len(symbols) - len(shown_symbols))
     text = texts[-1][:room].rpartition("\n")[0]
     return text + _left_out(len(symbols) - text.count("\n") - 1)
 
 
 def _line(symbol: Symbol, lines: Sequence[str]) -> str:
-    depth = symbol.parent.count(".") + 1 if symbol.parent else 0
+    nesting_depth = symbol.parent.count(".") + 1 if symbol.parent else 0
     text = lines[symbol.line - 1].strip()[:SIGNATURE] if symbol.line <= len(lines) else symbol.name
-    return f"{symbol.start}-{symbol.end}: {'  ' * depth}{text}"
+    return f"{symbol.start}-{symbol.end}: {'  ' * nesting_depth}{text}"
 
 
 def _left_out(count: int) -> str:
@@ -76,7 +76,7 @@ def folders_outline(code_map: CodeMap, folder: str, room: int) -> str:
         if sum(map(len, lines)) + len(lines) <= room:
             break
     else:
-        largest = sorted(lines, key=lambda line: -file_counts[line.partition("/:")[0]])
+        largest_first = sorted(lines, key=lambda line: -file_counts[line.partition("/:")[0]])
         most_lines = max(1, room // (sum(map(len, lines)) // len(lines) + 1))
-        lines = [*sorted(largest[:most_lines]), f"… +{len(lines) - most_lines}"]
+        lines = [*sorted(largest_first[:most_lines]), f"… +{len(lines) - most_lines}"]
     return "\n".join(lines)

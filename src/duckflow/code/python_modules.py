@@ -57,10 +57,10 @@ class PythonModules:
             own_bounds = [bound for bound in file.scope.names[name] if bound.source not in seen]
             return self.followed(own_bounds, seen)
         definitions = list[Bound]()
-        for star in file.scope.stars:
-            if star not in seen:
-                for module_file in self._modules(star, file.path):
-                    definitions += self.in_module(module_file, name, seen | {star})
+        for star_import in file.scope.stars:
+            if star_import not in seen:
+                for module_file in self._modules(star_import, file.path):
+                    definitions += self.in_module(module_file, name, seen | {star_import})
         return definitions
 
     def _modules(self, imported: Imported, path: str) -> list[PythonFile]:
@@ -72,8 +72,8 @@ class PythonModules:
         else, and None if it imports nothing of the project."""
         module, level, name = imported
         paths = self.paths_of(".".join(filter(None, (module, name))), level, path)
-        is_inside = paths or self.paths_of(module, level, path)
-        return [file for module_path in paths if (file := self.file(module_path))] if is_inside else None
+        known_paths = paths or self.paths_of(module, level, path)
+        return [file for module_path in paths if (file := self.file(module_path))] if known_paths else None
 
     def paths_of(self, module: str, level: int, path: str) -> list[str]:
         """Returns the files that a module's name can mean. An absolute name begins in a folder that is no package."""
@@ -117,10 +117,10 @@ class PythonModules:
         body."""
         current_scope: Scope | None = scope
         while current_scope:
-            is_inner = current_scope is scope or (
+            is_own_scope = current_scope is scope or (
                 isinstance(scope.node, Comprehension) and current_scope is scope.above
             )
-            if name in current_scope.names and (is_inner or not isinstance(current_scope.node, ast.ClassDef)):
+            if name in current_scope.names and (is_own_scope or not isinstance(current_scope.node, ast.ClassDef)):
                 return current_scope.names[name]
             if current_scope.above is None:
                 file = self.file(current_scope.path)

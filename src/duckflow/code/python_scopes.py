@@ -174,10 +174,10 @@ class PythonFile:
 
     def _quoted(self, constant: ast.Constant, text: str) -> None:
         annotation = parsed_annotation(text)
-        is_plain = (
+        has_no_escapes = (
             constant.lineno == constant.end_lineno and constant.end_col_offset == constant.col_offset + len(text) + 2
         )
-        for node in ast.walk(annotation) if annotation and is_plain and text.isascii() else ():
+        for node in ast.walk(annotation) if annotation and has_no_escapes and text.isascii() else ():
             if isinstance(node, ast.Name):
                 place = NamePlace(node, constant.lineno, constant.col_offset + 1 + node.col_offset, self._now)
                 self.places[node.id].append(place)
@@ -265,8 +265,8 @@ class PythonFile:
                     scope.owner.attributes[target.attr].append(Bound(target.lineno, source, self._now))
             case ast.Tuple() | ast.List():
                 values = source.elts if isinstance(source, ast.Tuple | ast.List) else []
-                pairs = values if len(values) == len(target.elts) else [None] * len(target.elts)
-                for part, value in zip(target.elts, pairs, strict=True):
+                part_values = values if len(values) == len(target.elts) else [None] * len(target.elts)
+                for part, value in zip(target.elts, part_values, strict=True):
                     self._bind(part, value)
             case ast.Starred():
                 self._bind(target.value, None)

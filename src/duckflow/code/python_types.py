@@ -73,15 +73,15 @@ class PythonClasses:
         seen.add(scope)
         if own_members := [*scope.names.get(name, ()), *scope.attributes.get(name, ())]:
             return own_members
-        bases = (base.scope for base in self.bases(scope) if base.kind == "class" and base.scope)
-        return next((members for base in bases if (members := self._in_class(base, name, seen))), list[Bound]())
+        base_scopes = (base.scope for base in self.bases(scope) if base.kind == "class" and base.scope)
+        return next((members for base in base_scopes if (members := self._in_class(base, name, seen))), list[Bound]())
 
     def bases(self, scope: Scope) -> list[PythonValue]:
         if not isinstance(scope.node, ast.ClassDef) or scope.above is None:
             return []
         values = list[PythonValue]()
-        for base in scope.node.bases:
-            plain_base = base.value if isinstance(base, ast.Subscript) else base
+        for base_node in scope.node.bases:
+            plain_base = base_node.value if isinstance(base_node, ast.Subscript) else base_node
             values += self._infer(plain_base, scope.above) or [PythonValue("outside", scope)]
         return values
 
@@ -129,10 +129,10 @@ class PythonTypes:
             return
         match node:
             case ast.Name(id=name):
-                bounds = self._modules.lookup(name, scope)
-                for bound in bounds:
-                    yield from self._value(bound)
-                if not bounds and hasattr(builtins, name):
+                bindings = self._modules.lookup(name, scope)
+                for binding in bindings:
+                    yield from self._value(binding)
+                if not bindings and hasattr(builtins, name):
                     yield OUTSIDE
             case ast.Attribute(value=inner, attr=attr):
                 for value in self.infer(inner, scope):
@@ -178,10 +178,10 @@ class PythonTypes:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield PythonValue("function", bound.scope, source)
             case Imported():
-                for end in self._modules.followed([bound]):
-                    if not isinstance(end.source, Imported):
-                        yield from self._value(end)
-                    elif (files := self._modules.brought(end.source, end.scope.path)) is None:
+                for followed_binding in self._modules.followed([bound]):
+                    if not isinstance(followed_binding.source, Imported):
+                        yield from self._value(followed_binding)
+                    elif (files := self._modules.brought(followed_binding.source, followed_binding.scope.path)) is None:
                         yield OUTSIDE
                     else:
                         yield from (PythonValue("module", file.scope) for file in files)
@@ -222,8 +222,8 @@ class PythonTypes:
         """Yields the possible values of a name with this annotation."""
         match annotation:
             case ast.Constant(value=str() as text):
-                if inner := parsed_annotation(text):
-                    yield from self._instances_of(inner, scope)
+                if quoted_annotation := parsed_annotation(text):
+                    yield from self._instances_of(quoted_annotation, scope)
             case ast.Constant():
                 return
             case ast.BinOp(left=left, op=ast.BitOr(), right=right):
@@ -290,8 +290,8 @@ class PythonTypes:
             elif value.kind == "function":
                 yield from self._of_function(value, node, scope)
             elif value.kind == "instance":
-                for bound in self.classes.member(value, "__call__"):
-                    for method in self._value(bound):
+                for binding in self.classes.member(value, "__call__"):
+                    for method in self._value(binding):
                         yield from self._returned(method)
             elif value.kind == "outside":
                 yield OUTSIDE
@@ -341,8 +341,8 @@ class PythonTypes:
             paths = self._modules.stems.get(f"{stem}/{name}", [])
             yield from (PythonValue("module", file.scope) for path in paths if (file := self._modules.file(path)))
         receiver = value.scope if value.kind in ("class", "instance") else None
-        for bound in self.classes.member(value, name):
-            for member in self._value(bound):
+        for binding in self.classes.member(value, name):
+            for member in self._value(binding):
                 method = member._replace(receiver=receiver) if member.kind == "function" else member
                 is_property_read = value.kind == "instance" and _is_property(member.node)
                 yield from self._returned(method) if is_property_read else (method,)

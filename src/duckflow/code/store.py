@@ -109,8 +109,8 @@ class CodeMap:
             if facts.st_mtime != known_file[1] or facts.st_size != known_file[0]:
                 changed_files.append(FolderEntry(path, "file", facts.st_size, facts.st_mtime))
         touched_folders = [path for path in folders if _time(self._at(path)) != folders[path]]
-        new_files, times = self._new_in(touched_folders, files, folders)
-        return Changes([*changed_files, *new_files], missing_paths, times)
+        new_files, folder_times = self._new_in(touched_folders, files, folders)
+        return Changes([*changed_files, *new_files], missing_paths, folder_times)
 
     def _known(self) -> tuple[dict[str, tuple[int, float]], dict[str, float]]:
         """Returns the files and folders in the map. They are cached until another process writes to the map."""
@@ -159,8 +159,8 @@ class CodeMap:
     def beginning_with(self, text: str, most: int) -> list[Symbol]:
         """Returns definitions whose name begins with the text: short names first, variables last."""
         like_pattern = re.sub(r"([%_\\])", r"\\\1", text) + "%"
-        order = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
-        return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order}", like_pattern, most)
+        order_clause = "ORDER BY what = 'variable', length(name), name, path LIMIT ?"
+        return self._symbols(f"WHERE name LIKE ? ESCAPE '\\' {order_clause}", like_pattern, most)
 
     def files(self, folder: str = HERE) -> list[tuple[str, int]]:
         """Returns the source files beneath a folder, each with the number of its definitions."""
@@ -196,10 +196,10 @@ class CodeMap:
         """Returns the source files that are new in these folders, and the new times of the folders; -1 for a folder
         that is gone."""
         is_ignored = ignored_in(self.workspace)
-        new_files, times = list[FolderEntry](), list[tuple[str, float]]()
+        new_files, folder_times = list[FolderEntry](), list[tuple[str, float]]()
         for path in touched:
             modified = _time(self._at(path))
-            times.append((path, modified))
+            folder_times.append((path, modified))
             if modified < 0 or path.endswith(RULES_FILE):
                 continue
             with contextlib.suppress(OSError, ToolError):
@@ -209,12 +209,12 @@ class CodeMap:
                     if entry.kind == "folder" and entry.path not in folders:
                         found_entries = walk(self.workspace, entry.path)
                         new_files += found_entries.files.values()
-                        times += found_entries.folders.items()
+                        folder_times += found_entries.folders.items()
                     elif entry.kind == "file" and entry.path not in files and is_source(entry):
                         new_files.append(entry)
                     elif entry.name == RULES_FILE:
-                        times.append((entry.path, entry.modified))
-        return new_files, times
+                        folder_times.append((entry.path, entry.modified))
+        return new_files, folder_times
 
     def _put(self, db: sqlite3.Connection, entry: FolderEntry) -> None:
         text = self.text(entry.path)

@@ -162,9 +162,9 @@ def symbols_of(tree: "SgNode", language: Language, path: str) -> Iterator[Symbol
             )
         if symbol_kind == "part":
             continue
-        bases = _bases(node, language) if symbol_kind in ("class", "interface") else ""
+        bases_text = _bases(node, language) if symbol_kind in ("class", "interface") else ""
         start, line = _start(node), name.range().start.line + 1
-        yield Symbol(own_name, symbol_kind, parent, line, start, node_range.end.line + 1, bases, path)
+        yield Symbol(own_name, symbol_kind, parent, line, start, node_range.end.line + 1, bases_text, path)
 
 
 def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
@@ -177,8 +177,8 @@ def _name_of(node: "SgNode", kind: str, language: Language) -> "SgNode | None":
         return name
     direct_child = next((child for child in name.children() if child.kind() in language.names), None)
     # ast-grep refuses kinds that the grammar does not have.
-    kinds = {*language.names, *(("qualified_identifier", "destructor_name") if language.grammar == "cpp" else ())}
-    return direct_child or name.find({"rule": {"any": [{"kind": kind_of_name} for kind_of_name in sorted(kinds)]}})
+    name_kinds = {*language.names, *(("qualified_identifier", "destructor_name") if language.grammar == "cpp" else ())}
+    return direct_child or name.find({"rule": {"any": [{"kind": kind_of_name} for kind_of_name in sorted(name_kinds)]}})
 
 
 def _what(node: "SgNode", kind: str, language: Language, name: "SgNode", around: Sequence[_Around]) -> str:

@@ -51,8 +51,8 @@ class PythonProject:
 
     def _meaning(self, place: NamePlace, target: Symbol) -> Meaning:
         definition = (target.path, target.line)
-        bounds, is_certain = self._bounds(place)
-        if any((bound.scope.path, bound.line) == definition for bound in bounds):
+        bindings, is_certain = self._bounds(place)
+        if any((binding.scope.path, binding.line) == definition for binding in bindings):
             return "it"
         if is_certain or not target.parent or not isinstance(place.node, ast.Attribute):
             return "other"
@@ -66,23 +66,23 @@ class PythonProject:
         kinds_in_file = {symbol.qualified: symbol.what for symbol in self._modules.map.in_file(target.path)}
         if kinds_in_file.get(target.parent) == "function":
             return "other"
-        same_named = [symbol for symbol in self._modules.map.named(target.name) if symbol.path.endswith(SUFFIXES)]
-        return "it" if target.name not in OF_BUILTINS and len(same_named) == 1 else "unsure"
+        symbols_of_name = [symbol for symbol in self._modules.map.named(target.name) if symbol.path.endswith(SUFFIXES)]
+        return "it" if target.name not in OF_BUILTINS and len(symbols_of_name) == 1 else "unsure"
 
     def _bounds(self, place: NamePlace) -> tuple[list[Bound], bool]:
         """Returns the definitions that a place refers to, and whether no other definition is possible."""
         node, scope = place.node, place.scope
         if place.imported:
-            bounds = self._modules.imported(place.imported, scope.path)
-            return bounds, True
+            bindings = self._modules.imported(place.imported, scope.path)
+            return bindings, True
         if isinstance(node, ast.Name):
             return self._modules.followed(self._modules.lookup(node.id, scope)), True
         if not isinstance(node, ast.Attribute):
             return [], True
         values = self._types.infer(node.value, scope)
-        bounds = [bound for value in values for bound in self._types.classes.member(value, node.attr)]
+        bindings = [binding for value in values for binding in self._types.classes.member(value, node.attr)]
         is_certain = bool(values) and all(self._types.classes.is_complete(value, set()) for value in values)
-        return self._modules.followed(bounds), bool(bounds) or is_certain
+        return self._modules.followed(bindings), bool(bindings) or is_certain
 
 
 Role = Literal["call", "name", "import"]
@@ -174,9 +174,9 @@ def _uses_in(
 ) -> Iterator[Use]:
     definition_lines = {(symbol.path, symbol.line) for symbol in candidates if symbol.path == file.path}
     name_pattern = f"^{re.escape(target.name)}$"
-    kinds = sorted(file.language.names)
+    name_kinds = sorted(file.language.names)
     seen_places = set[tuple[int, int]]()
-    for node in file.tree.find_all({"rule": {"any": [{"kind": kind, "regex": name_pattern} for kind in kinds]}}):
+    for node in file.tree.find_all({"rule": {"any": [{"kind": kind, "regex": name_pattern} for kind in name_kinds]}}):
         place = node.range().start
         line, column = place.line + 1, place.column
         seen_places.add((line, column))
@@ -206,8 +206,8 @@ def _role(node: "SgNode", file: SourceFile) -> Role:
 
 def _after(node: "SgNode", file: SourceFile) -> str:
     """Returns the text after a node in the node's line."""
-    end = node.range().end
-    return file.lines[end.line][end.column :].lstrip()
+    end_position = node.range().end
+    return file.lines[end_position.line][end_position.column :].lstrip()
 
 
 def _meaning(node: "SgNode", file: SourceFile, target: Symbol, candidates: Sequence[Symbol], role: Role) -> Meaning:
@@ -302,8 +302,8 @@ def _visible(name: str, file: SourceFile, candidates: Sequence[Symbol]) -> list[
     if import_texts := file.imports_of(name):
         named_symbols = [symbol for symbol in candidates if any(_named_in(text, symbol.path) for text in import_texts)]
         # A file of the project may re-export names that another file defines.
-        is_handed_on = any(re.search(r"""["']\.""", text) for text in import_texts)
-        return named_symbols or ([symbol for symbol in candidates if not symbol.parent] if is_handed_on else [])
+        may_be_reexported = any(re.search(r"""["']\.""", text) for text in import_texts)
+        return named_symbols or ([symbol for symbol in candidates if not symbol.parent] if may_be_reexported else [])
     folder = file.path.rpartition("/")[0]
     if package_symbols := [
         symbol for symbol in candidates if file.language.package and symbol.path.rpartition("/")[0] == folder
@@ -338,5 +338,5 @@ def _family(path: str) -> str:
 
 def _shared(path: str, other: str) -> int:
     """Returns the number of folders that two paths have in common."""
-    pairs = zip(path.split("/"), other.split("/"), strict=False)
-    return next((number for number, (part, other_part) in enumerate(pairs) if part != other_part), 99)
+    part_pairs = zip(path.split("/"), other.split("/"), strict=False)
+    return next((number for number, (part, other_part) in enumerate(part_pairs) if part != other_part), 99)

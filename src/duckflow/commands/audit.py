@@ -69,10 +69,10 @@ def list_audit(record: Iterable[tuple[int, Event]]) -> list[AuditEntry]:
             case PlanItem(plan=plan):
                 is_new_approval = plan.status == "approved" and plan.plan_id not in approved_ids
                 if is_new_approval or not item.active:
-                    result = say("plan.approved", name=plan.name) if is_new_approval else None
+                    phrase = say("plan.approved", name=plan.name) if is_new_approval else None
                     args = {"name": plan.name}
                     entries.append(
-                        AuditEntry(item.at, "plan", args, "", "", message, is_new_approval, told=result, subject="name")
+                        AuditEntry(item.at, "plan", args, "", "", message, is_new_approval, told=phrase, subject="name")
                     )
                 approved_ids = (
                     approved_ids - {plan.plan_id} if plan.status == "draft" else approved_ids | {plan.plan_id}
@@ -107,13 +107,13 @@ def _entries(item: Item) -> Iterator[AuditEntry]:
 
 def _deed(item: ActionItem, action: Action) -> AuditEntry:
     reason = "" if action.reasoning == action.operation else action.reasoning
-    entry = AuditEntry(item.at, item.operation, action.args, reason, item.gate, subject=action.subject)
+    audit_entry = AuditEntry(item.at, item.operation, action.args, reason, item.gate, subject=action.subject)
     if item.gate:
-        _note_answer(entry, item.answer)
+        _note_answer(audit_entry, item.answer)
     if result := item.result:
-        entry.ok, entry.changed = result.ok, result.changed
-        entry.evidence, entry.told = result.for_model, result.for_user
-    return entry
+        audit_entry.ok, audit_entry.changed = result.ok, result.changed
+        audit_entry.evidence, audit_entry.told = result.for_model, result.for_user
+    return audit_entry
 
 
 def _duck_call(item: QuestionItem, question: Question) -> AuditEntry:
@@ -138,20 +138,20 @@ MARKS = {True: "✓", False: "✗", None: "…"}
 
 def audit_lines(entries: Iterable[AuditEntry], words: Words) -> list[str]:
     lines: list[str] = []
-    for entry in entries:
-        time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
-        subject, outcome = entry.about, words.phrase(entry.told) if entry.told else ""
-        lines.append(f"{MARKS[entry.ok]} {time_text}  {entry.operation} {' '.join(subject.split())}")
+    for audit_entry in entries:
+        time_text = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(audit_entry.at))
+        subject, outcome_text = audit_entry.about, words.phrase(audit_entry.told) if audit_entry.told else ""
+        lines.append(f"{MARKS[audit_entry.ok]} {time_text}  {audit_entry.operation} {' '.join(subject.split())}")
         # The reason of an answer may only repeat how the answer begins.
-        reason = "" if outcome.startswith(entry.why.rstrip("…")) else entry.why
-        reason = words.phrase(entry.why_told) if entry.why_told else reason
-        reason = words("audit.typed") if entry.operation.startswith("user.") else reason
-        unanswered_note = words("audit.unanswered") if entry.gate and entry.ok is None else ""
+        reason = "" if outcome_text.startswith(audit_entry.why.rstrip("…")) else audit_entry.why
+        reason = words.phrase(audit_entry.why_told) if audit_entry.why_told else reason
+        reason = words("audit.typed") if audit_entry.operation.startswith("user.") else reason
+        unanswered_note = words("audit.unanswered") if audit_entry.gate and audit_entry.ok is None else ""
         line_values = {
             "audit.why": reason,
-            "audit.answer": entry.answer_line(words) or unanswered_note,
-            "audit.came": outcome,
-            "audit.changed": name_first(entry.changed),
+            "audit.answer": audit_entry.answer_line(words) or unanswered_note,
+            "audit.came": outcome_text,
+            "audit.changed": name_first(audit_entry.changed),
         }
         lines += [f"    {words(key)}: {text}".replace("\n", "\n      ") for key, text in line_values.items() if text]
     return [plain(redacted(line)) for line in lines] or [words("audit.nothing")]

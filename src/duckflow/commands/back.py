@@ -49,11 +49,11 @@ async def _restore_files(context: CommandContext, turn: int) -> list[str]:
     named."""
     undo, words = context.conversation.undo, context.words
     try:
-        outcome = await undo.restore(back=True, only_own=True, scope=UndoScope(since=turn))
+        undo_outcome = await undo.restore(back=True, only_own=True, scope=UndoScope(since=turn))
     except DuckflowError:
         return [words("back.no_files")]
-    problems = warnings((*outcome.conflicts, *outcome.not_covered), words)
-    files = ", ".join(outcome.changed)
+    problems = warnings((*undo_outcome.conflicts, *undo_outcome.not_covered), words)
+    files = ", ".join(undo_outcome.changed)
     return [words("back.files_done", turn=turn, files=files) if files else words("back.no_files"), *problems]
 
 

@@ -57,12 +57,12 @@ def layer_lines(layers: Iterable[ContextPart], words: Words) -> list[str]:
     """Returns one line for each layer (a part of the prompt), with its tokens and its budget, and a line with the
     sum."""
     lines: list[str] = []
-    total = 0
+    total_tokens = 0
     for layer in layers:
-        total += layer.tokens
+        total_tokens += layer.tokens
         key = "context.budget" if layer.budget else "context.layer"
         lines.append(words(key, name=words(f"context.{layer.name}"), tokens=layer.tokens, budget=layer.budget))
-    return [*lines, words("context.sum", tokens=total)]
+    return [*lines, words("context.sum", tokens=total_tokens)]
 
 
 @dataclass(frozen=True, slots=True)

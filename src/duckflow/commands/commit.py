@@ -42,8 +42,8 @@ async def commit(context: CommandContext, own_subject: str) -> str:
     if not paths:
         raise UsageError("commit.nothing")
     message = commit_message(state, paths, own_subject or await _asked_for(context, paths), words)
-    stamps = _programs(Path(state.folder))
-    programs = [*stamps]
+    stamp_by_program = _programs(Path(state.folder))
+    programs = [*stamp_by_program]
     answer = await context.ask(_question(message, paths, programs))
     while answer.choice == "edit" and answer.text:
         if subject := _own_subject(answer.text, words.language):
@@ -60,12 +60,12 @@ async def commit(context: CommandContext, own_subject: str) -> str:
         return words("commit.left")
     if not message:
         return words("commit.left")
-    if _programs(Path(state.folder)) != stamps:
+    if _programs(Path(state.folder)) != stamp_by_program:
         raise UsageError("commit.programs_changed")
     path_arguments, new_path_arguments = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
     # The repository's hooks run, as if the user had typed the command: the yes makes the commit the user's own act.
-    announced = f"git add --intent-to-add -- {new_path_arguments} && " if new_path_arguments else ""
-    code = await context.conversation.run_own(f"{announced}git commit -m {shlex.quote(message)} -- {path_arguments}")
+    add_command = f"git add --intent-to-add -- {new_path_arguments} && " if new_path_arguments else ""
+    code = await context.conversation.run_own(f"{add_command}git commit -m {shlex.quote(message)} -- {path_arguments}")
     if code and new_path_arguments:
         await context.conversation.run_own(f"git reset -q -- {new_path_arguments}")
     return words("commit.failed", code=code) if code else words("commit.done", count=len(paths))
@@ -77,8 +77,8 @@ def _own_subject(text: str, language: str) -> str:
     subject_match = re.search(QUOTED, text) or re.search(AFTER_COLON, text)
     if subject_match:
         return next(filter(None, subject_match.groups())).strip()
-    meaning = read_whole(text, language)
-    return "" if meaning.agreed or meaning.asks or meaning.verdict != "other" else text.strip()
+    whole_answer = read_whole(text, language)
+    return "" if whole_answer.agreed or whole_answer.asks or whole_answer.verdict != "other" else text.strip()
 
 
 async def _asked_for(context: CommandContext, paths: Sequence[str]) -> str:

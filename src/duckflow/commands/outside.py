@@ -94,8 +94,8 @@ class OutsideCommands:
 
 def server_line(server: "OutsideServer", words: Words) -> str:
     """Describes one server and its state."""
-    counts = {kind: len(entries) for kind, entries in server.lists.items()}
-    state = words(f"mcp.state.{server.state}", **counts, seconds=round(server.seconds, 1), reason=server.why)
+    count_by_kind = {kind: len(entries) for kind, entries in server.lists.items()}
+    state = words(f"mcp.state.{server.state}", **count_by_kind, seconds=round(server.seconds, 1), reason=server.why)
     return f"{MARKS.get(server.state, '…')} {server.name}: {state}"
 
 
@@ -113,8 +113,8 @@ def _arguments(names: list[str], typed: str) -> dict[str, str]:
     values: dict[str, str] = {}
     words = typed.split()
     while words:
-        name, equals, value = words[0].partition("=")
-        if equals and name in names:
+        name, equals_sign, value = words[0].partition("=")
+        if equals_sign and name in names:
             values[name] = value
             words.pop(0)
             continue

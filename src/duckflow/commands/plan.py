@@ -46,7 +46,7 @@ def plan_from_text(text: str, plan: Plan) -> Plan:
     keep their old numbers in the text, so a step is recognized wherever it stands."""
     new_plan = plan.copied()
     old_steps = dict(enumerate(new_plan.steps, 1))
-    new_plan.steps, new_plan.risks, needs = [], [], dict[str, list[int]]()
+    new_plan.steps, new_plan.risks, needs_by_step = [], [], dict[str, list[int]]()
     for line in text.split("\n"):
         step = new_plan.steps[-1] if new_plan.steps else None
         if not line.strip() or line.startswith("#"):
@@ -55,12 +55,12 @@ def plan_from_text(text: str, plan: Plan) -> Plan:
             new_plan.steps.append(_step(match, old_steps, line))
         elif (match := FIELD.fullmatch(line)) and (name := _field(match["label"])):
             if name == "after" and step:
-                needs[step.step_id] = [int(number) for number in NUMBER.findall(match["text"])]
+                needs_by_step[step.step_id] = [int(number) for number in NUMBER.findall(match["text"])]
             else:
                 _set(new_plan, step, name, match["text"].strip())
         else:
             raise UsageError("plan.text_unclear", line=line.strip())
-    return _checked(new_plan, plan, needs)
+    return _checked(new_plan, plan, needs_by_step)
 
 
 def _step(match: re.Match[str], old: dict[int, Step], line: str) -> Step:

@@ -25,9 +25,9 @@ def plan_tree(plan: Plan, words: Words) -> str:
     for number, step in enumerate(plan.steps, 1):
         is_last = number == len(plan.steps)
         lines.append(f"{'└─' if is_last else '├─'} {_step(step, number, numbers, words)}")
-        success = words("plan.success", success=step.success) if step.success else ""
+        success_text = words("plan.success", success=step.success) if step.success else ""
         description = step.description if step.description != step.name else ""
-        lines += [f"{'  ' if is_last else '│ '}   {text}" for text in (description, success) if text]
+        lines += [f"{'  ' if is_last else '│ '}   {text}" for text in (description, success_text) if text]
     if plan.risks:
         risk_lines = (risk_line(risk, words) for risk in plan.risks)
         lines.append(words("plan.risks", risks="; ".join(risk_lines)))
@@ -60,8 +60,8 @@ def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str
         notes.append(told_evidence(step.evidence, words))
     if step.added and step.status == "pending":
         notes.append(words("plan.added", number=number))
-    mark = UNVERIFIED if step.unverified else MARKS[step.status]
-    return f"{mark} {number}. {step.name}" + (f"  ({'; '.join(notes)})" if notes else "")
+    status_mark = UNVERIFIED if step.unverified else MARKS[step.status]
+    return f"{status_mark} {number}. {step.name}" + (f"  ({'; '.join(notes)})" if notes else "")
 
 
 def job_lines(state: AgentState, words: Words) -> str:
@@ -81,8 +81,8 @@ def _job(state: AgentState, job: Job, words: Words) -> str:
 
 def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -> str:
     """Returns the text shown when a job has ended."""
-    counts = {"done": report.done, "failed": report.failed, "left": report.left}
-    lines = [words(f"job.ended.{status}", job=name, **counts), report.summary]
+    step_counts = {"done": report.done, "failed": report.failed, "left": report.left}
+    lines = [words(f"job.ended.{status}", job=name, **step_counts), report.summary]
     lines += [words("job.cause", cause=cause) for cause in report.causes]
     lines += [words("job.shown", shown=told_evidence(evidence, words)) for evidence in report.shown]
     lines += [words("job.unverified", step=step) for step in report.unverified]
@@ -96,6 +96,6 @@ def plan_bar(state: AgentState, words: Words) -> str:
     plan = state.plan
     if plan is None or plan.status not in ("approved", "in_progress"):
         return ""
-    counts = {"name": plan.name, "done": plan.done(), "total": len(plan.steps)}
+    values = {"name": plan.name, "done": plan.done(), "total": len(plan.steps)}
     current_step = plan.current()
-    return words("plan.bar_now", **counts, step=current_step.name) if current_step else words("plan.bar", **counts)
+    return words("plan.bar_now", **values, step=current_step.name) if current_step else words("plan.bar", **values)

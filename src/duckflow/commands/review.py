@@ -80,9 +80,9 @@ class _Walk:
     def _question(self, hunk: Hunk, place: int, count: int) -> Question:
         state = self._context.conversation.state
         is_taken_back = any(reverted_hunk.hunk_id == hunk.hunk_id for reverted_hunk in state.taken_back)
-        mark = "unmark" if hunk.hunk_id in state.reviewed else "mark"
+        mark_key = "unmark" if hunk.hunk_id in state.reviewed else "mark"
         keys = [NEXT, COMMENT, PUT if is_taken_back else TAKE, MARK, FILE, STOP, *([SEND] if state.comments else [])]
-        labels = {MARK: f"comment.key.{mark}"}
+        labels = {MARK: f"comment.key.{mark_key}"}
         choices = tuple(
             Choice(key=key, label=say(labels.get(key, f"comment.key.{key}")), takes_text=key == COMMENT) for key in keys
         )
@@ -117,9 +117,9 @@ class _Walk:
         match = re.match(r"\s*(-?)(\d+)[:\s]\s*(.+)", words, re.DOTALL)
         changed_line = hunk.changed()[0]
         first_change = ("" if changed_line.new else "-", changed_line.new or changed_line.old, words)
-        sign, number, text = match.groups() if match else first_change
-        side: DiffSide = "old" if sign else "new"
-        await self._review.comment(hunk.turn, hunk.path, int(number), text, side, hunk.job)
+        minus_sign, number, text = match.groups() if match else first_change
+        diff_side: DiffSide = "old" if minus_sign else "new"
+        await self._review.comment(hunk.turn, hunk.path, int(number), text, diff_side, hunk.job)
 
     def _tell(self, phrase: Phrase) -> None:
         self._told.append(self._context.words.phrase(phrase))

@@ -31,7 +31,7 @@ class SessionRow:
 
 
 def session_rows(entries: Sequence[SessionSummary], words: Words, now: float) -> list[SessionRow]:
-    return [_row(number, entry, words, now) for number, entry in enumerate(entries, 1)]
+    return [_row(number, summary, words, now) for number, summary in enumerate(entries, 1)]
 
 
 def _row(number: int, entry: SessionSummary, words: Words, now: float) -> SessionRow:

@@ -136,8 +136,8 @@ def _best(question: str, archives: Iterable[Path]) -> list[ArchiveHit]:
     """Returns the best hits of all sessions, at most a few of each session."""
     hits = list[ArchiveHit]()
     for path in archives:
-        with closing(Gravel(path)) as gravel:
-            hits += gravel.search(question, MOST, reach=ITSELF)
+        with closing(Gravel(path)) as archive:
+            hits += archive.search(question, MOST, reach=ITSELF)
     hits.sort(key=lambda hit: (-hit.share, -hit.at))
     best_hits, count = list[ArchiveHit](), dict[str, int]()
     for hit in hits:

@@ -66,8 +66,8 @@ def _open_question(question: Question, words: Words) -> str:
     if question.gate is None:
         return words("recap.duck", question=words.phrase(question.title))
     files = [impact.path for impact in question.gate.impacts]
-    wish = "; ".join((*question.gate.intent, *files)) or ", ".join(question.gate.operations)
-    return words("recap.gate", what=shorten(wish, ASKED))
+    asked_text = "; ".join((*question.gate.intent, *files)) or ", ".join(question.gate.operations)
+    return words("recap.gate", what=shorten(asked_text, ASKED))
 
 
 SHOWN_CHANGE = 0.005

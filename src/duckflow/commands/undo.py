@@ -119,18 +119,18 @@ async def _chosen(
 async def _left(context: CommandContext, answer: Answer, preview: PlannedUndo) -> str:
     """Keeps all work as it is. If the answer says what the user wants instead, it goes to the model, which can take
     back less."""
-    wish = answer.said or answer.text
-    if not wish:
+    wish_text = answer.said or answer.text
+    if not wish_text:
         return context.words("undo.left")
     context.conversation.undo.tell_left(preview)
-    await context.conversation.say(wish)
+    await context.conversation.say(wish_text)
     return ""
 
 
 def _size(impacts: tuple[FileImpact, ...]) -> str:
-    added, removed = sum(impact.added for impact in impacts), sum(impact.removed for impact in impacts)
+    added_lines, removed_lines = sum(impact.added for impact in impacts), sum(impact.removed for impact in impacts)
     names = ", ".join(impact.path for impact in impacts[:2]) + (f", … ({len(impacts)})" if len(impacts) > 2 else "")
-    return f"{names} +{added} −{removed}"
+    return f"{names} +{added_lines} −{removed_lines}"
 
 
 @dataclass

@@ -25,12 +25,12 @@ def permission_request(question: Question, words: Words, root: Path) -> dict[str
     """Returns the request: the tool call that is asked about, and the options. A Gate (a question before a risky
     action) about one action uses the id of that action's call."""
     gate = question.gate
-    is_alone = gate is not None and len(gate.action_ids) == 1
+    is_one_action = gate is not None and len(gate.action_ids) == 1
     content = [text_content(question_text(question, words))]
     call: dict[str, Any] = {
-        "toolCallId": gate.action_ids[0] if gate and is_alone else question.question_id,
+        "toolCallId": gate.action_ids[0] if gate and is_one_action else question.question_id,
         "title": _title(question, words),
-        "kind": gate_kind(gate) if gate and is_alone else "other",
+        "kind": gate_kind(gate) if gate and is_one_action else "other",
         "status": "pending",
         "content": [*content, *(hunks(gate.file_diff, root) if gate else ())],
     }
@@ -164,24 +164,28 @@ class Asker:
         user is asked again."""
         conversation = self._conversation
         open_ids = {question.question_id for question in conversation.questions}
-        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id in open_ids]
+        self._wanted = [
+            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id in open_ids
+        ]
         if self._wanted and not text.startswith("/"):
-            wanted = self._wanted.pop(0)
-            taken_answer = await conversation.answer(wanted.question.question_id, text, wanted.choice)
+            wanted_answer = self._wanted.pop(0)
+            answer_outcome = await conversation.answer(wanted_answer.question.question_id, text, wanted_answer.choice)
         elif open_ids and conversation.reads_as(text) == "answer":
-            taken_answer = await conversation.take(text)
+            answer_outcome = await conversation.take(text)
         else:
             return False
-        if taken_answer.meaning in ("unclear", "edit"):
-            told_text = "\n".join(map(self._words.phrase, taken_answer.told)) or self._words("editor.new_text")
+        if answer_outcome.meaning in ("unclear", "edit"):
+            request_text = "\n".join(map(self._words.phrase, answer_outcome.told)) or self._words("editor.new_text")
             open_questions = {open_question.question_id: open_question for open_question in conversation.questions}
-            if question := open_questions.get(taken_answer.question_id):
-                self._wanted.insert(0, Wanted(question, "edit" if taken_answer.meaning == "edit" else "", told_text))
-            self._say(told_text)
+            if question := open_questions.get(answer_outcome.question_id):
+                self._wanted.insert(
+                    0, Wanted(question, "edit" if answer_outcome.meaning == "edit" else "", request_text)
+                )
+            self._say(request_text)
         elif self._wanted:
             self._say_wanted()
         self._tell_whether_wanted()
-        return taken_answer.meaning != "closed"
+        return answer_outcome.meaning != "closed"
 
     def closed(self, question_id: str) -> None:
         """Stops asking a question that was answered (here or elsewhere), or whose asker was interrupted."""
@@ -195,8 +199,8 @@ class Asker:
 
     async def _take(self, question: Question, reply: Coroutine[Any, Any, Any]) -> None:
         try:
-            outcome = (await reply)["outcome"]
-            choice = str(outcome["optionId"]) if outcome["outcome"] == "selected" else ""
+            outcome_fields = (await reply)["outcome"]
+            choice = str(outcome_fields["optionId"]) if outcome_fields["outcome"] == "selected" else ""
         except RpcError:
             self._want(question, "", self._words("editor.answer"))
             return
@@ -232,7 +236,9 @@ class Asker:
 
     def _drop(self, question_id: str) -> None:
         first_wanted = self._wanted[:1]
-        self._wanted = [wanted for wanted in self._wanted if wanted.question.question_id != question_id]
+        self._wanted = [
+            wanted_answer for wanted_answer in self._wanted if wanted_answer.question.question_id != question_id
+        ]
         self._tell_whether_wanted()
         if self._wanted and self._wanted[:1] != first_wanted:
             self._say_wanted()
@@ -246,5 +252,5 @@ class Asker:
     def _say_wanted(self) -> None:
         """Asks the user for words in the editor. A Gate (the question before risky actions) is shown above the request,
         because the words may be a yes to something very risky."""
-        question, _, told_text = self._wanted[0]
-        self._say(f"{question_text(question, self._words)}\n\n{told_text}" if question.gate else told_text)
+        question, _, request_text = self._wanted[0]
+        self._say(f"{question_text(question, self._words)}\n\n{request_text}" if question.gate else request_text)

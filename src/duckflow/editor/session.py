@@ -110,9 +110,9 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
                 attachments.append(Attachment(name, text))
             else:
                 refused_names.append(name)
-        elif kind == "image" and isinstance(data := fields.get("data"), str) and data:
+        elif kind == "image" and isinstance(picture_data := fields.get("data"), str) and picture_data:
             name = _name(str(fields.get("uri") or ""), root) or f"picture-{len(attachments) + 1}"
-            attachments.append(Attachment(name, data=data))
+            attachments.append(Attachment(name, data=picture_data))
         else:
             refused_names.append(kind or "?")
     return Prompt("".join(words).strip(), tuple(attachments), tuple(refused_names))
@@ -227,10 +227,10 @@ class EditorSession:
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
             waited_turns = {turn}
-        outcome = await self._ended(waited_turns) if waited_turns else "done"
-        if OUTCOMES[outcome].kind == "failed":
+        turn_outcome = await self._ended(waited_turns) if waited_turns else "done"
+        if OUTCOMES[turn_outcome].kind == "failed":
             raise RpcError(SET_UP_NEEDED if self._lacks_model else INTERNAL, self._why)
-        return {"stopReason": STOP_REASONS.get(outcome, "end_turn"), "usage": self._usage()}
+        return {"stopReason": STOP_REASONS.get(turn_outcome, "end_turn"), "usage": self._usage()}
 
     async def _ended(self, turns: set[asyncio.Task[Outcome]]) -> Outcome:
         """Returns the outcome of the first turn that ends; `pending_user` when a question needs the user's words."""

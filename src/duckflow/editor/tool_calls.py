@@ -38,8 +38,8 @@ def text_content(text: str) -> Update:
 
 def fenced(text: str) -> str:
     """Returns the text in a Markdown fence that is longer than any fence in it."""
-    ticks = max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1
-    return f"{'`' * ticks}\n{plain(text)}\n{'`' * ticks}"
+    tick_count = max((len(run) for run in re.findall(r"`{3,}", text)), default=2) + 1
+    return f"{'`' * tick_count}\n{plain(text)}\n{'`' * tick_count}"
 
 
 def hunks(diff: str, root: Path) -> Iterator[Update]:

@@ -55,15 +55,15 @@ PACKAGED = {
 
 def find_kinds(home: Path | None, project: Path | None) -> list[AgentKind]:
     """Returns the kinds by name. The user's own kinds take precedence over the project's, and Duckflow's over both."""
-    kinds: dict[str, AgentKind] = {}
+    kind_by_name: dict[str, AgentKind] = {}
     for kinds_folder in places_in(home, project, AGENT_PLACES):
         for path in files_in(kinds_folder, project or kinds_folder.folder):
-            if path.suffix.lower() != ".md" or len(kinds) >= MOST_KINDS:
+            if path.suffix.lower() != ".md" or len(kind_by_name) >= MOST_KINDS:
                 continue
             kind = _read(path, kinds_folder)
             if kind and kind.name not in PACKAGED:
-                kinds.setdefault(kind.name, kind)
-    return sorted(kinds.values(), key=lambda kind: kind.name)
+                kind_by_name.setdefault(kind.name, kind)
+    return sorted(kind_by_name.values(), key=lambda kind: kind.name)
 
 
 def listed_kinds(kinds: Iterable[AgentKind]) -> str:
@@ -73,20 +73,20 @@ def listed_kinds(kinds: Iterable[AgentKind]) -> str:
 
 def _read(path: Path, place: ExtensionFolder) -> AgentKind | None:
     try:
-        front_matter = read_markdown(path, place.top)
+        markdown_file = read_markdown(path, place.top)
     except OSError:
         return None
-    name = re.sub(r"[^\w.-]+", "-", (front_matter.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
-    if not name or not front_matter.body.strip():
+    name = re.sub(r"[^\w.-]+", "-", (markdown_file.values.get("name") or path.stem).strip().lower()).strip("-")[:40]
+    if not name or not markdown_file.body.strip():
         return None
     # `Bash(git:*)` counts as Bash: the Gate decides what a command may do.
-    tools = re.sub(r"\([^)]*\)", "", front_matter.values.get("tools", "")).strip("[]")
+    tools = re.sub(r"\([^)]*\)", "", markdown_file.values.get("tools", "")).strip("[]")
     tool_names = tuple(tool.strip(" \"'").casefold() for tool in tools.split(",") if tool.strip(" \"'"))
-    model = front_matter.values.get("model", "").strip()
+    model = markdown_file.values.get("model", "").strip()
     return AgentKind(
         name,
-        shorten(front_matter.values.get("description", "") or front_matter.body, SHOWN),
-        front_matter.body,
+        shorten(markdown_file.values.get("description", "") or markdown_file.body, SHOWN),
+        markdown_file.body,
         () if "*" in tool_names else tool_names,
         "" if model.casefold() in SAME_MODEL else model,
         place.own,

@@ -47,15 +47,15 @@ def find_commands(home: Path | None, project: Path | None) -> list[CustomCommand
             if path.suffix.lower() != ".md" or name in commands or len(commands) >= MOST_COMMANDS:
                 continue
             try:
-                front_matter = read_markdown(path, commands_folder.top)
+                markdown_file = read_markdown(path, commands_folder.top)
             except OSError:
                 continue
-            first_line = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), "")
+            first_line = next((line.strip(" #") for line in markdown_file.body.split("\n") if line.strip(" #")), "")
             keys = ("argument-hint", "model", "mode", "allowed-tools")
-            hint, model, mode, allowed_tools = (front_matter.values.get(key, "") for key in keys)
-            description = shorten(front_matter.values.get("description") or first_line, SHOWN)
+            hint, model, mode, allowed_tools = (markdown_file.values.get(key, "") for key in keys)
+            description = shorten(markdown_file.values.get("description") or first_line, SHOWN)
             commands[name] = CustomCommand(
-                name, path, commands_folder.own, description, hint, model, mode, allowed_tools, front_matter.body
+                name, path, commands_folder.own, description, hint, model, mode, allowed_tools, markdown_file.body
             )
     return sorted(commands.values(), key=lambda command: command.name)
 
@@ -72,9 +72,9 @@ def fill_in(body: str, typed: str) -> str:
         number = int(match[1] or match[2] or 0)
         return typed if not number else words[number - 1] if number <= len(words) else ""
 
-    pairs = {name: text for name, equals, text in (word.partition("=") for word in words) if equals}
-    filled_body = NAMED.sub(lambda match: pairs.get(match[1], match[0]), ARGUMENT.sub(value, body))
-    has_placeholders = ARGUMENT.search(body) or any(name in pairs for name in NAMED.findall(body))
+    text_by_name = {name: text for name, equals_sign, text in (word.partition("=") for word in words) if equals_sign}
+    filled_body = NAMED.sub(lambda match: text_by_name.get(match[1], match[0]), ARGUMENT.sub(value, body))
+    has_placeholders = ARGUMENT.search(body) or any(name in text_by_name for name in NAMED.findall(body))
     return f"{filled_body}\n\n{typed}" if typed and not has_placeholders else filled_body
 
 

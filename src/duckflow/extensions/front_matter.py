@@ -107,5 +107,5 @@ def _folded(lines: list[str]) -> str:
 
 
 def _dedented(lines: list[str]) -> list[str]:
-    depth = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
-    return [line[depth:] for line in lines]
+    indent_width = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return [line[indent_width:] for line in lines]

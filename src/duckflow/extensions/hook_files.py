@@ -89,9 +89,9 @@ def find_hooks(settings: HookSettings, home: Path | None, project: Path, trusted
     hooks = list(_hooks_of(settings.groups(), "", project, settings, problems))
     files = [(home / name, False) for name in HOME_HOOKS] if settings.others and home and home != project else []
     files += [(project / name, True) for name in PROJECT_HOOKS] if settings.others and trusted else []
-    for path, is_brought in files:
+    for path, is_of_project in files:
         if path.is_file():
-            hooks += (hook._replace(brought=is_brought) for hook in _read(path, project, settings, problems))
+            hooks += (hook._replace(brought=is_of_project) for hook in _read(path, project, settings, problems))
     hooks_by_key = {(hook.event, hook.matcher, hook.shown): hook for hook in reversed(hooks)}
     return FoundHooks(tuple(reversed(hooks_by_key.values())), tuple(problems))
 
@@ -121,12 +121,12 @@ def _hooks_of(
             problems.append(say("hook.other_event", event=str(event)[:60], file=source_name))
             continue
         for group in _dicts(event_groups):
-            for entry in _dicts(group.get("hooks")):
-                command, kind = entry.get("command"), entry.get("type", "command")
+            for hook_entry in _dicts(group.get("hooks")):
+                command, kind = hook_entry.get("command"), hook_entry.get("type", "command")
                 if kind != "command" or not isinstance(command, str) or not command.strip():
                     problems.append(say("hook.other_kind", event=event, kind=str(kind)[:60], file=source_name))
                     continue
-                arguments, seconds, matcher = entry.get("args"), entry.get("timeout"), group.get("matcher")
+                arguments, seconds, matcher = hook_entry.get("args"), hook_entry.get("timeout"), group.get("matcher")
                 limit = float(seconds) if isinstance(seconds, int | float) and seconds > 0 else settings.seconds
                 words = tuple(map(str, cast("list[Any]", arguments))) if isinstance(arguments, list) else None
                 yield Hook(
@@ -137,8 +137,8 @@ def _hooks_of(
                     min(limit, LONGEST_SECONDS),
                     source,
                     project,
-                    str(entry.get("if") or ""),
-                    entry.get("async") is not True,
+                    str(hook_entry.get("if") or ""),
+                    hook_entry.get("async") is not True,
                 )
 
 

@@ -122,7 +122,7 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
     name = shorten(hook.shown, SHOWN)
     try:
         input_json = json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-        printed = await collect(await launch(), input_json, hook.seconds, MOST_PRINTED)
+        hook_output = await collect(await launch(), input_json, hook.seconds, MOST_PRINTED)
     except TimeoutError:
         reply = HookReply(problem=say("hook.too_slow", command=name, seconds=hook.seconds))
     except FloodError:
@@ -133,7 +133,7 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
         reason = getattr(problem, "strerror", "") or str(problem)
         reply = HookReply(problem=say("hook.not_started", command=name, reason=reason))
     else:
-        reply = read_reply(hook.event, name, printed)
+        reply = read_reply(hook.event, name, hook_output)
     # A hook that guards something and fails must not count as absent: otherwise breaking it would disarm it.
     return reply._replace(decision="ask") if reply.problem and hook.event == "PreToolUse" else reply
 
@@ -141,17 +141,17 @@ async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awa
 def read_reply(event: str, name: str, printed: Printed) -> HookReply:
     """Reads a hook's reply. The exit code 2 means a refusal, with stderr as the reason; with 0 the reply is in stdout;
     any other code means that the hook has failed."""
-    out, err = (stream.decode("utf-8", "replace").strip() for stream in (printed.out, printed.err))
+    out_text, err_text = (stream.decode("utf-8", "replace").strip() for stream in (printed.out, printed.err))
     if printed.code == REFUSED:
-        return HookReply("deny", (err or name)[:LONGEST_TEXT])
+        return HookReply("deny", (err_text or name)[:LONGEST_TEXT])
     if printed.code:
-        reason = shorten(err or out, LONGEST_REASON)
+        reason = shorten(err_text or out_text, LONGEST_REASON)
         return HookReply(problem=say("hook.failed", command=name, code=printed.code, reason=reason))
-    if not out.startswith("{"):
-        return HookReply(context=out[:LONGEST_TEXT] if event in SPEAKING else "")
-    fields = read_json(out)
+    if not out_text.startswith("{"):
+        return HookReply(context=out_text[:LONGEST_TEXT] if event in SPEAKING else "")
+    fields = read_json(out_text)
     if fields is None:
-        return HookReply(problem=say("hook.garbage", command=name, text=shorten(out, SHOWN)))
+        return HookReply(problem=say("hook.garbage", command=name, text=shorten(out_text, SHOWN)))
     return _from_json(event, name, fields)
 
 

@@ -71,9 +71,9 @@ def files_in(place: ExtensionFolder, top: Path) -> Iterator[Path]:
             if looked_at_count > MOST_LOOKED_AT:
                 return
             path, real_path = folder / name, Path(os.path.realpath(folder / name))
-            is_inside = real_path.is_relative_to(real_top)
-            if (not place.own and not is_inside) or secret_name(
-                str(real_path.relative_to(real_top) if is_inside else real_path)
+            is_inside_top = real_path.is_relative_to(real_top)
+            if (not place.own and not is_inside_top) or secret_name(
+                str(real_path.relative_to(real_top) if is_inside_top else real_path)
             ):
                 continue
             if path.is_dir():

@@ -91,10 +91,10 @@ class ReadSkill(Tool[SkillArgs]):
             raise ToolError(
                 f"The skill {skill.name} has no file {name!r}. It has: {', '.join(skill.files()) or 'none'}"
             )
-        data = read_plain(path, 4 * LONGEST, cut=True, within=skill.top)
-        if b"\0" in data:
+        file_bytes = read_plain(path, 4 * LONGEST, cut=True, within=skill.top)
+        if b"\0" in file_bytes:
             raise ToolError(f"{name} of the skill {skill.name} is no text; it lies in {self._visible(skill)}")
-        text = data.decode("utf-8", "replace")
+        text = file_bytes.decode("utf-8", "replace")
         return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[… the rest is left out …]"
 
     def _visible(self, skill: Skill) -> Path:

@@ -89,22 +89,22 @@ def fit_catalogue(skills: Iterable[Skill], budget: int) -> list[tuple[str, str]]
 def _read(path: Path, place: ExtensionFolder) -> Skill:
     warnings: list[Phrase] = []
     try:
-        front_matter = read_markdown(path, place.top)
+        markdown_file = read_markdown(path, place.top)
     except OSError as problem:
-        front_matter = FrontMatter({}, "")
+        markdown_file = FrontMatter({}, "")
         warnings.append(say("skill.unreadable", reason=problem.strerror or str(problem)))
-    stated_name, folder = front_matter.values.get("name", ""), path.parent.name
+    stated_name, folder = markdown_file.values.get("name", ""), path.parent.name
     name = _plain_name(stated_name or folder)
-    if front_matter.strange:
-        warnings.append(say("skill.strange", line=shorten(front_matter.strange[0], 80)))
+    if markdown_file.strange:
+        warnings.append(say("skill.strange", line=shorten(markdown_file.strange[0], 80)))
     if not stated_name:
         warnings.append(say("skill.no_name", name=name))
     elif name != stated_name:
         warnings.append(say("skill.odd_name", given=shorten(stated_name, 80), name=name))
-    description = front_matter.values.get("description", "")
+    description = markdown_file.values.get("description", "")
     if not description:
         warnings.append(say("skill.no_description"))
-        description = next((line.strip(" #") for line in front_matter.body.split("\n") if line.strip(" #")), name)
+        description = next((line.strip(" #") for line in markdown_file.body.split("\n") if line.strip(" #")), name)
     if len(description) > LONGEST_DESCRIPTION:
         warnings.append(say("skill.long", limit=LONGEST_DESCRIPTION))
         description = shorten(description, LONGEST_DESCRIPTION)
@@ -113,10 +113,10 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
         description,
         path,
         place.own,
-        offered=not front_matter.flag("disable-model-invocation", False),
-        typed=front_matter.flag("user-invocable", True),
+        offered=not markdown_file.flag("disable-model-invocation", False),
+        typed=markdown_file.flag("user-invocable", True),
         warnings=tuple(warnings),
-        allowed=front_matter.values.get("allowed-tools", ""),
+        allowed=markdown_file.values.get("allowed-tools", ""),
         top=place.top,
     )
 

@@ -57,18 +57,18 @@ def clean_body(text: str, kind: str = "") -> Body:
     if kind == EDITS and (edits := _edits_in(blocks)):
         return Body("".join(block.text() for block in edits), all(block.closed for block in edits))
     suffix = kind.lower().rpartition(".")[2]
-    opening = re.match(FENCE, lines[0])
-    if opening and (suffix in MARKDOWN or opening.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], opening):
+    fence = re.match(FENCE, lines[0])
+    if fence and (suffix in MARKDOWN or fence.group(2).strip().lower() in MARKDOWN) and _closes(lines[-1], fence):
         return Body(one_newline("\n".join(lines[1:-1])))
     lines_around = len([line for line in lines if line.strip()]) - sum(len(block.lines) for block in blocks)
-    is_labelled = lines_around <= 2 * len(blocks) + LABEL_LINES
-    if not opening and (suffix in MARKDOWN or ("." not in kind and re.match(HEADING, text) and not is_labelled)):
+    has_only_labels = lines_around <= 2 * len(blocks) + LABEL_LINES
+    if not fence and (suffix in MARKDOWN or ("." not in kind and re.match(HEADING, text) and not has_only_labels)):
         return Body(one_newline(text))
     fenced = [block for block in blocks if not block.edits]
     if not fenced:
         return Body(one_newline(text))
-    longest = max(fenced, key=lambda block: sum(map(len, block.lines)))
-    return Body(longest.text(), longest.closed)
+    longest_block = max(fenced, key=lambda block: sum(map(len, block.lines)))
+    return Body(longest_block.text(), longest_block.closed)
 
 
 def one_newline(text: str) -> str:
@@ -89,8 +89,8 @@ def _blocks(lines: Sequence[str]) -> list[Block]:
     blocks: list[Block] = []
     position = 0
     while position < len(lines):
-        if opening := re.match(FENCE, lines[position]):
-            blocks.append(_fenced(lines, position, opening))
+        if fence := re.match(FENCE, lines[position]):
+            blocks.append(_fenced(lines, position, fence))
         elif re.match(SEARCH, lines[position]):
             blocks.append(_edit_run(lines, position))
         else:
@@ -102,13 +102,13 @@ def _blocks(lines: Sequence[str]) -> list[Block]:
 
 def _fenced(lines: Sequence[str], start: int, opening: re.Match[str]) -> Block:
     """Reads a fenced block. In it, a fence with a language opens an inner block; a bare one closes the innermost."""
-    depth = 1
+    fence_depth = 1
     for position in range(start + 1, len(lines)):
         if _closes(lines[position], opening):
-            depth -= 1
+            fence_depth -= 1
         elif (inner_fence := re.match(FENCE, lines[position])) and inner_fence.group(1) == opening.group(1):
-            depth += 1
-        if not depth:
+            fence_depth += 1
+        if not fence_depth:
             return Block(lines[start + 1 : position], True, position + 1)
     return Block(lines[start + 1 :], False, len(lines))
 

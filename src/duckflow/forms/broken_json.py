@@ -53,10 +53,10 @@ def read_json(text: str) -> ReadJson:
     """Returns the JSON object or list in `text`; several of them become a list without the empty ones. Raises
     ReplyUnusable if there is none."""
     values = list(json_values(text))
-    filled_values = [read_value for read_value in values if read_value.value]
+    filled_values = [reading for reading in values if reading.value]
     if len(filled_values) < 2:
         return (filled_values or values)[0]
-    return filled_values[-1]._replace(value=[read_value.value for read_value in filled_values], repaired=True)
+    return filled_values[-1]._replace(value=[reading.value for reading in filled_values], repaired=True)
 
 
 def json_values(text: str) -> Iterator[ReadJson]:
@@ -66,30 +66,30 @@ def json_values(text: str) -> Iterator[ReadJson]:
     original_text = without_thoughts(text)
     text = _unwrapped(_half_width(original_text))
     changed = text != original_text
-    position = count = tries = 0
+    position = count = try_count = 0
     problem: ValueError | RecursionError | None = None
     while start := re.compile(BRACKET).search(text, position):
-        tries += 1
-        if tries > MOST_TRIED:
+        try_count += 1
+        if try_count > MOST_TRIED:
             raise ReplyUnusable("The reply has too many brackets outside one JSON object. Send one JSON object alone.")
         try:
             value, position = DECODER.raw_decode(text, start.start())
-            read_value = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
+            reading = ReadJson(make_value_whole(value), changed or bool(re.compile(LEFTOVER).match(text, position)))
             if re.compile(GOES_ON).match(text, position):
-                tries += COST_OF_MENDING
-                read_value, position = _mended(text, start.start()) or (read_value, position)
+                try_count += COST_OF_MENDING
+                reading, position = _mended(text, start.start()) or (reading, position)
         except (ValueError, RecursionError) as failure:
             problem = problem or failure
             position = start.end()
             if text[: start.start()].strip() and not re.compile(JSON_START).match(text, start.start()):
                 continue
-            tries += COST_OF_MENDING
-            if (mended := _mended(text, start.start())) is None:
+            try_count += COST_OF_MENDING
+            if (mended_reading := _mended(text, start.start())) is None:
                 break
-            read_value, position = mended
+            reading, position = mended_reading
         position = _after_fence(text, start.start(), position)
         count += 1
-        yield read_value._replace(rest=text[position:])
+        yield reading._replace(rest=text[position:])
     if not count:
         _refuse(text, problem)
 
@@ -122,20 +122,20 @@ def _unwrapped(text: str) -> str:
 def _mended(text: str, start: int) -> tuple[ReadJson, int] | None:
     """Returns json_repair's reading of the JSON that begins at `start`, and the place where that JSON ends; None if it
     finds neither an object nor a list."""
-    end = _before_blocks(text, start)
-    if (closed_value := _closed(text[start:end])) is not None:
-        return ReadJson(make_value_whole(closed_value), True), end
-    if end - start > MAX_MENDED or _depth(text[start:end]) > DEPTH:
+    json_end = _before_blocks(text, start)
+    if (closed_value := _closed(text[start:json_end])) is not None:
+        return ReadJson(make_value_whole(closed_value), True), json_end
+    if json_end - start > MAX_MENDED or _depth(text[start:json_end]) > DEPTH:
         return None
     from json_repair import repair_json
 
     try:
-        value = make_value_whole(repair_json(text[start:end], return_objects=True, skip_json_loads=True))
+        value = make_value_whole(repair_json(text[start:json_end], return_objects=True, skip_json_loads=True))
     except (ValueError, RecursionError, IndexError):
         return None
     if not isinstance(value, dict | list):
         return None
-    return ReadJson(value, True, cut=_is_cut(text[start:end])), end
+    return ReadJson(value, True, cut=_is_cut(text[start:json_end])), json_end
 
 
 def _closed(text: str) -> Any:
@@ -166,12 +166,12 @@ def _before_blocks(text: str, start: int) -> int:
     bracket of the JSON is closed again."""
     curly = square = 0
     for block in re.compile(BLOCK_AFTER).finditer(text, start):
-        end = block.start() + 1
-        curly += text.count("{", start, end) - text.count("}", start, end)
-        square += text.count("[", start, end) - text.count("]", start, end)
+        piece_end = block.start() + 1
+        curly += text.count("{", start, piece_end) - text.count("}", start, piece_end)
+        square += text.count("[", start, piece_end) - text.count("]", start, piece_end)
         if curly == square == 0:
-            return end
-        start = end
+            return piece_end
+        start = piece_end
     return len(text)
 
 

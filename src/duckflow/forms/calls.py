@@ -55,9 +55,11 @@ def few(operations: Iterable[Operation], state: AgentState) -> tuple[Operation, 
     """Returns the operations that a small model is told of, with only their required arguments. Such a model would plan
     even the smallest thing, so it is told of plans only when the request has several parts."""
     has_several_parts = search("requests.several_parts", last_request(state.messages), state.language)
-    is_simple = state.plan is None and not has_several_parts
+    needs_no_plan = state.plan is None and not has_several_parts
     led_operations = (operation for operation in timely(operations, state) if operation.led)
-    return tuple(brief(operation, state.language) for operation in led_operations if not (is_simple and operation.when))
+    return tuple(
+        brief(operation, state.language) for operation in led_operations if not (needs_no_plan and operation.when)
+    )
 
 
 def told(operation: Operation, language: str) -> str:
@@ -77,9 +79,9 @@ def signature(operation: Operation) -> str:
 def listed(operations: Iterable[Operation], language: str, marked: bool = False) -> str:
     """Lists operations, one a line: how each is called, and its purpose. `marked` puts a star before those that change
     things."""
-    signs = ("-", "*" if marked else "-")
+    bullets = ("-", "*" if marked else "-")
     return "\n".join(
-        f"{signs[operation.changes]} {signature(operation)}: {told(operation, language)}" for operation in operations
+        f"{bullets[operation.changes]} {signature(operation)}: {told(operation, language)}" for operation in operations
     )
 
 
@@ -163,9 +165,9 @@ def _plain(value: Any, definitions: Schema, seen: tuple[str, ...]) -> Any:
         # An argument that may be null may be left out.
         return _plain(options[0], definitions, seen)
     return {
-        key: _plain(item, definitions, seen)
-        for key, item in table.items()
-        if key not in LEFT_OUT or isinstance(item, dict)
+        key: _plain(field_value, definitions, seen)
+        for key, field_value in table.items()
+        if key not in LEFT_OUT or isinstance(field_value, dict)
     }
 
 
@@ -246,9 +248,9 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
         return PromptMessage("assistant", message.text or decision.rationale, calls), [
             action.action_id for action in actions
         ]
-    waiting, ids, tool_calls = iter(actions), list[str](), list[ToolCall]()
+    waiting_actions, ids, tool_calls = iter(actions), list[str](), list[ToolCall]()
     for call in wire.calls:
-        action = None if call.name == DECIDE else next(waiting, None)
+        action = None if call.name == DECIDE else next(waiting_actions, None)
         ids.append(action.action_id if action else "")
         tool_calls.append(_call(action, call, decision.rationale if message.text else "") if action else call)
     return PromptMessage("assistant", message.text, tuple(tool_calls), extra=wire.extra), ids
@@ -257,8 +259,8 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
 def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
     """Returns the call with the action's arguments. A reason that only repeats the reason of the whole reply is left
     out."""
-    why = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
-    args = why | action.args
+    reason_field = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
+    args = reason_field | action.args
     if call.name == CALL:
         args = {"tool": wire_name(action.operation), "args": args}
     return call.model_copy(update={"name": wire_name(call.name), "arguments": json.dumps(args, ensure_ascii=False)})
@@ -283,8 +285,8 @@ def own_words_renamed(message: Message, operations: Sequence[Operation], name: C
     elif message.role == "tool" and message.text.startswith(ERROR):
         own_text, line_end, quoted_text = message.text.partition("\n")
         quoted_text = line_end + quoted_text
-    changed = renamed(own_text, operations, name)
-    return message if changed == own_text else message.model_copy(update={"text": changed + quoted_text})
+    renamed_text = renamed(own_text, operations, name)
+    return message if renamed_text == own_text else message.model_copy(update={"text": renamed_text + quoted_text})
 
 
 def spoken_by_others(message: Message, language: str) -> PromptMessage:
@@ -302,5 +304,5 @@ def spoken_by_others(message: Message, language: str) -> PromptMessage:
         case "system":
             return PromptMessage("user", f"[duckflow]\n{message.text}")
         case "user":
-            mark = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
-            return PromptMessage("user", mark + message.text)
+            meanwhile_note = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
+            return PromptMessage("user", meanwhile_note + message.text)

@@ -117,9 +117,9 @@ def action_problems(error: ValidationError, operations: Sequence[Operation], pla
 
 def _problems(error: ValidationError, operations: Sequence[Operation], *place: int | str) -> list[str]:
     """Returns each problem in one line. `place` says where in the Decision the checked value stands."""
-    expected = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
+    expected_texts = EXPECTED | {"operation": "one of " + ", ".join(operation.name for operation in operations)}
     return [
-        _problem((*place, *fault["loc"]), fault["type"] == "missing", fault["input"], expected)
+        _problem((*place, *fault["loc"]), fault["type"] == "missing", fault["input"], expected_texts)
         for fault in error.errors()
     ]
 
@@ -230,7 +230,7 @@ def _loaded(text: str) -> Any:
 def is_too_deep(value: Any) -> bool:
     level = [value]
     for _ in range(DEPTH):
-        level = [inner for outer_value in level for inner in _inside(outer_value)]
+        level = [inner_value for outer_value in level for inner_value in _inside(outer_value)]
         if not level:
             return False
     return True

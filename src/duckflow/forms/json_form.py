@@ -175,15 +175,15 @@ def read_decision(
     if "{" not in answer and "｛" not in answer:
         return _prose(answer.strip(), operations, finish, phase)
     try:
-        read_value, value = _find(answer)
+        reading, value = _find(answer)
     except ReplyUnusable:
         if finish == "length":
             raise ReplyUnusable(CUT_OFF) from None
         raise
-    if read_value.cut or (read_value.repaired and finish == "length"):
+    if reading.cut or (reading.repaired and finish == "length"):
         raise ReplyUnusable(CUT_OFF)
     refuse_too_many(len(tables(value.get("actions"))))
-    is_doubtful = read_value.repaired or finish == "length"
+    is_doubtful = reading.repaired or finish == "length"
     # A repaired or cut reply may be broken because half of it is missing.
     faults = {} if is_doubtful else _faults(value, operations)
     if faults:
@@ -193,7 +193,7 @@ def read_decision(
     decision = make_decision(value | {"declared": [name for name in PLAIN_FIELDS if name in value]}, operations)
     faults_by_id = {decision.actions[index].action_id: fault for index, fault in faults.items()}
     # With an unreadable action it is unclear which text belongs to which: the texts are asked for instead.
-    blocks = () if faults_by_id else take_blocks(read_value.rest)
+    blocks = () if faults_by_id else take_blocks(reading.rest)
     return ParsedReply(decision, "\n\n".join(decision.said()), is_doubtful, blocks, broken=faults_by_id)
 
 
@@ -238,12 +238,12 @@ def _prose(text: str, operations: Sequence[Operation], finish: str, phase: Phase
 def _find(text: str) -> tuple[ReadJson, dict[str, Any]]:
     """Returns the first object that has a Decision's fields. Other JSON counts as part of the prose around it."""
     is_list = False
-    for read_value in json_values(text):
-        listed_values = isinstance(read_value.value, list)
+    for reading in json_values(text):
+        listed_values = isinstance(reading.value, list)
         is_list = is_list or listed_values
-        objects = tables(read_value.value if listed_values else [read_value.value])
+        objects = tables(reading.value if listed_values else [reading.value])
         decisions = [fields for fields in objects if not Decision.model_fields.keys().isdisjoint(fields)]
         if len(decisions) == 1:
-            return read_value, decisions[0]
+            return reading, decisions[0]
     problem = "The reply is a list" if is_list else "The JSON in the reply is not a Decision"
     raise ReplyUnusable(f"{problem}. Send one JSON object with {', '.join(PLAIN_FIELDS)}.")

@@ -27,10 +27,10 @@ END_OF_THOUGHTS = r"</(?:think|thinking)>[ \t]*(?:\n|\Z)"
 
 def without_thoughts(text: str) -> str:
     """Returns the text after the model's thoughts. If the thoughts never end, the text is empty."""
-    end = 0
-    while match := re.compile(WHOLE_THOUGHT).match(text, end):
-        end = match.end()
-    text = text[end:]
+    thoughts_end = 0
+    while match := re.compile(WHOLE_THOUGHT).match(text, thoughts_end):
+        thoughts_end = match.end()
+    text = text[thoughts_end:]
     if text.lstrip()[:1] in ("{", "[", "`"):
         return text
     # Some servers leave out the opening tag.
@@ -120,11 +120,11 @@ class LiveText:
         return start.end()
 
     def _structure(self, text: str, position: int) -> int:
-        mark = re.compile(MARK).search(text, position)
-        if not mark:
+        mark_match = re.compile(MARK).search(text, position)
+        if not mark_match:
             return len(text)
         level = self._levels[-1] if self._levels else None
-        match mark.group():
+        match mark_match.group():
             case "{" | "[" as bracket:
                 self._levels.append(OpenBracket(self._part(level, bracket), bracket == "{"))
             case "}" | "]":
@@ -139,7 +139,7 @@ class LiveText:
                 self._new_text = True
             case _:
                 pass
-        return mark.end()
+        return mark_match.end()
 
     def _part(self, level: OpenBracket | None, bracket: str) -> str:
         match (level.part, level.key, bracket) if level else ("", "", bracket):
@@ -166,9 +166,9 @@ class LiveText:
             self._rest = text[position:]
             return len(text)
         escape = re.compile(ESCAPE).match(text, position)
-        end = escape.end() if escape else position + 1
-        self._take(_unescaped(text[position:end]))
-        return end
+        end_offset = escape.end() if escape else position + 1
+        self._take(_unescaped(text[position:end_offset]))
+        return end_offset
 
     def _take(self, piece: str) -> None:
         """Takes a piece of a string. The piece is shown, held back until the operation is known, added to a name, or

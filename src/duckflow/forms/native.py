@@ -164,9 +164,9 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     next_step = declared_fields.get(
         "next_step", "done" if not calls or has_spoken or _has_results(state) else "continue"
     )
-    is_end = bool(text or calls or has_spoken) and not actions and next_step != "continue"
+    ends_turn = bool(text or calls or has_spoken) and not actions and next_step != "continue"
     called_operations = [operations_by_name.get(wire_name(str(action["operation"]))) for action in actions]
-    changing = any(operation and operation.changes for operation in called_operations)
+    changes_something = any(operation and operation.changes for operation in called_operations)
     # A reply that asks something but only calls reading tools is not a question to the user.
     calls_made = zip(called_operations, actions, strict=True)
     more_than_reads = any(
@@ -176,13 +176,13 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     waits = declared_fields.get("next_step") == "pending_user" and any(
         operation and operation.effect != "plan" for operation in called_operations
     )
-    asks = (not actions or more_than_reads) and (waits or ends_asking(text, state.language))
-    asks |= more_than_reads and bool(question_in_passing(text, state.language))
+    asks_user = (not actions or more_than_reads) and (waits or ends_asking(text, state.language))
+    asks_user |= more_than_reads and bool(question_in_passing(text, state.language))
     answer = [{"operation": RESPOND, "args": {"text": text}, "reasoning": rationale}] if text else []
-    if is_end or asks or not actions:
+    if ends_turn or asks_user or not actions:
         actions = [*answer, *actions]
-    fields = _computed(state, rationale, changing) | {
-        "next_step": _next_step(is_end, asks and is_end),
+    fields = _computed(state, rationale, changes_something) | {
+        "next_step": _next_step(ends_turn, asks_user and ends_turn),
         "actions": actions,
     }
     decision = _decision(fields, declared_fields, operations)

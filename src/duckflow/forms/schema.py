@@ -86,15 +86,15 @@ def strict_schema(schema: Schema) -> Schema:
 
 def _actions(operations: Sequence[Operation]) -> list[Schema]:
     """Returns one shape of the schema for each set of arguments. Operations that take the same arguments share it."""
-    shapes: list[tuple[Schema, list[str]]] = []
+    shapes_and_names: list[tuple[Schema, list[str]]] = []
     for operation in operations:
         args = _closed(operation.parameters)
-        names = next((names for shape, names in shapes if shape == args), None)
+        names = next((names for shape, names in shapes_and_names if shape == args), None)
         if names is None:
-            shapes.append((args, [operation.name]))
+            shapes_and_names.append((args, [operation.name]))
         else:
             names.append(operation.name)
-    return [_object({"operation": one_of(names), "reasoning": TEXT, "args": args}) for args, names in shapes]
+    return [_object({"operation": one_of(names), "reasoning": TEXT, "args": args}) for args, names in shapes_and_names]
 
 
 def _object(properties: Schema) -> Schema:
@@ -135,10 +135,10 @@ def _strict(schema: Schema, definitions: Schema, seen: tuple[str, ...]) -> Schem
         return _union([_strict(option, definitions, seen) for option in options])
     if "properties" in schema:
         return _strict_object(schema, definitions, seen)
-    strict = {key: schema[key] for key in KEPT if key in schema}
+    kept_schema = {key: schema[key] for key in KEPT if key in schema}
     if "items" in schema:
-        strict["items"] = _strict(schema["items"], definitions, seen)
-    return strict
+        kept_schema["items"] = _strict(schema["items"], definitions, seen)
+    return kept_schema
 
 
 def _nullable(schema: Schema) -> Schema:

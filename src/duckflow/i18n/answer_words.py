@@ -52,7 +52,7 @@ def _words(languages: tuple[str, ...], topic: str, kinds: Collection[str]) -> It
 def kinds_in(text: str, language: str) -> Iterator[str]:
     """Yields the kind of each word, up to the first unknown word, for which it yields an empty text."""
     plain_text = unicodedata.normalize("NFKC", text[:LONGEST]).casefold().replace("’", "'")
-    words, kinds = _kinds(languages_in(plain_text, language))
+    words, group_kinds = _kinds(languages_in(plain_text, language))
     offset = 0
     while offset < len(plain_text):
         word = words.match(plain_text, offset)
@@ -61,25 +61,25 @@ def kinds_in(text: str, language: str) -> Iterator[str]:
             return
         offset = word.end()
         if word.lastindex:
-            yield kinds[word.lastindex - 1]
+            yield group_kinds[word.lastindex - 1]
 
 
 def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """Returns `yes` or `no` where a text says just that; empty where it says more, or both, or asks. Praise alone is
     neither yes nor no, because it does not say what is to be done."""
-    kinds = {""} if asks(text, language) else set(kinds_in(text, language))
-    if kinds & {"unclear", ""} or {"yes", "refuse"} <= kinds:
+    word_kinds = {""} if asks(text, language) else set(kinds_in(text, language))
+    if word_kinds & {"unclear", ""} or {"yes", "refuse"} <= word_kinds:
         return ""
-    if "refuse" in kinds:
+    if "refuse" in word_kinds:
         return "no"
-    return "yes" if kinds & {"yes", "agree"} and not kinds & DEEDS else ""
+    return "yes" if word_kinds & {"yes", "agree"} and not word_kinds & DEEDS else ""
 
 
 def agrees_somewhere(text: str, language: str) -> bool:
     """Says whether the text contains a word that agrees, whatever else it says."""
     plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    words, kinds = _kinds(languages_in(plain_text, language))
-    known_kinds = (kinds[word.lastindex - 1] for word in words.finditer(plain_text) if word.lastindex)
+    words, group_kinds = _kinds(languages_in(plain_text, language))
+    known_kinds = (group_kinds[word.lastindex - 1] for word in words.finditer(plain_text) if word.lastindex)
     return any(kind in ("yes", "agree") for kind in known_kinds)
 
 
@@ -92,8 +92,8 @@ def without_politeness(text: str, language: str) -> str:
 
 def means_either(text: str, language: str) -> bool:
     """Says whether a text consists of words that people say for a yes as well as for "no, thank you"."""
-    plain = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
-    return fullmatch("answers.either", plain, language) is not None
+    plain_text = unicodedata.normalize("NFKC", text).strip().replace("’", "'")
+    return fullmatch("answers.either", plain_text, language) is not None
 
 
 def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
@@ -130,14 +130,14 @@ class ScopeWords(NamedTuple):
     def allows(self) -> bool:
         """Says whether the words allow something from now on without further questions. They may name at most one
         thing."""
-        kinds = set(self.kinds)
-        if "condition" in kinds or len(self.names) > 1:
+        word_kinds = set(self.kinds)
+        if "condition" in word_kinds or len(self.names) > 1:
             return False
         if not self.names:
-            return bool(kinds & {"spared", "long", "rest"})
-        is_lasting = {"long", "link"} <= kinds and bool(kinds & {"grant", "allow"})
-        is_lasting |= "long" in kinds and bool(kinds & {"grant", "rest"})
-        return self._joins_its_name and ("spared" in kinds or is_lasting)
+            return bool(word_kinds & {"spared", "long", "rest"})
+        is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
+        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"})
+        return self._joins_its_name and ("spared" in word_kinds or is_lasting)
 
     @property
     def speaks(self) -> bool:
@@ -155,29 +155,29 @@ class ScopeWords(NamedTuple):
 def scope_words(text: str, language: str) -> ScopeWords:
     """Reads the words about the scope of a yes. Agreeing words before the first punctuation mark are left out."""
     plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    head, sign, tail = (*re.split(FIRST_SIGN, plain_text, maxsplit=1), "", "")[:3]
-    plain_text = tail if sign and yes_or_no(head, language) == "yes" else plain_text
-    words, kinds = _scope_words(languages_in(plain_text, language))
+    first_part, first_sign, later_part = (*re.split(FIRST_SIGN, plain_text, maxsplit=1), "", "")[:3]
+    plain_text = later_part if first_sign and yes_or_no(first_part, language) == "yes" else plain_text
+    words, group_kinds = _scope_words(languages_in(plain_text, language))
     kinds_found, names, offset, stands_apart = list[str](), list[str](), 0, True
     while offset < len(plain_text):
         word = words.match(plain_text, offset)
         if word and word.end() > offset:
-            kind = kinds[word.lastindex - 1] if word.lastindex else ""
+            kind = group_kinds[word.lastindex - 1] if word.lastindex else ""
             follows_name = kinds_found[-1:] == [NAME] and ":" in word[0] and not kind
             kinds_found += ["link"] if follows_name else [part for part in kind.split("+") if part not in ("", "glue")]
             stands_apart = stands_apart or bool(kind) or not word[0].isspace()
             offset = word.end()
             continue
         spelled_word = SPELLED.match(plain_text, offset)
-        end = spelled_word.end() if spelled_word else offset + 1
-        while end < len(plain_text) and not words.match(plain_text, end):
-            end += 1
+        name_end = spelled_word.end() if spelled_word else offset + 1
+        while name_end < len(plain_text) and not words.match(plain_text, name_end):
+            name_end += 1
         if stands_apart or not names:
-            names.append(plain_text[offset:end])
+            names.append(plain_text[offset:name_end])
             kinds_found.append(NAME)
         else:
-            names[-1] += f" {plain_text[offset:end]}"
-        offset, stands_apart = end, False
+            names[-1] += f" {plain_text[offset:name_end]}"
+        offset, stands_apart = name_end, False
     return ScopeWords(tuple(kinds_found), tuple(names))
 
 
@@ -222,8 +222,8 @@ def answers_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 def replies_only(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a message begins as an answer ("no, only the docs") or asks something back ("really? and why")."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
-    asks = begins("answers.asked", plain_text, language) or re.match(ASKED_SHORTLY, plain_text)
-    return bool(asks) or answers_only(plain_text, language)
+    question_match = begins("answers.asked", plain_text, language) or re.match(ASKED_SHORTLY, plain_text)
+    return bool(question_match) or answers_only(plain_text, language)
 
 
 def may_be_goal(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

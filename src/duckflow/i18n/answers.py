@@ -88,8 +88,8 @@ class WholeAnswer(NamedTuple):
     @property
     def may_be_yes(self) -> bool:
         """Says whether the answer is a yes, or at least has nothing that speaks against a yes."""
-        doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
-        return self.plain_yes or not doubts
+        has_doubts = self.verdict == "no" or self.asks or self.waits or self.condition or self.against
+        return self.plain_yes or not has_doubts
 
     @property
     def plain_yes(self) -> bool:
@@ -147,26 +147,26 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
             or fullmatch("answers.orders", last_clause, language)
         )
         return WholeAnswer("other" if is_doubtful else "no", "" if is_doubtful else reason, waits=waits, against=True)
-    scoped = scope_words(plain, language)
-    if scoped.allows and not waits and ("grant" in scoped.kinds or _begins_agreeing(plain, language)):
+    scope_reading = scope_words(plain, language)
+    if scope_reading.allows and not waits and ("grant" in scope_reading.kinds or _begins_agreeing(plain, language)):
         scope: Scope = (
-            "always" if "always" in scoped.kinds and not search("scopes.bounds", plain, language) else "session"
+            "always" if "always" in scope_reading.kinds and not search("scopes.bounds", plain, language) else "session"
         )
         return WholeAnswer(
             "yes",
             "",
             scope,
-            "".join(scoped.names),
+            "".join(scope_reading.names),
             _names_always(plain, language),
             background=parts.background,
             against=is_against,
         )
-    kinds = list(kinds_in(parts.rest, language))
-    wish = kinds[:1] in (["yes"], ["agree"]) and kinds[-1:] == [""]
+    word_kinds = list(kinds_in(parts.rest, language))
+    is_wish = word_kinds[:1] in (["yes"], ["agree"]) and word_kinds[-1:] == [""]
     condition = search("scopes.condition", parts.rest, language) is not None
-    wish |= condition and agrees_somewhere(parts.rest, language)
-    reaches = scoped.speaks and not parts.scope if condition else scoped.speaks or bool(parts.scope)
-    answer = WholeAnswer(condition=condition, waits=waits, wish=wish, reaches=reaches, against=is_against)
+    is_wish |= condition and agrees_somewhere(parts.rest, language)
+    reaches = scope_reading.speaks and not parts.scope if condition else scope_reading.speaks or bool(parts.scope)
+    answer = WholeAnswer(condition=condition, waits=waits, wish=is_wish, reaches=reaches, against=is_against)
     return answer if waits else _clause_by_clause(plain, answer, language)
 
 
@@ -184,35 +184,35 @@ def _polite_order(plain: str, language: str) -> str:
     """Returns the order in an answer that says yes and asks for something politely ("yes, could you run it?"). Returns
     an empty text if there is no such order."""
     polite = search("scopes.polite", plain, language)
-    agrees = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
-    return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and agrees else ""
+    begins_with_yes = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
+    return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and begins_with_yes else ""
 
 
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
     """Reads an answer that has a yes and further clauses. Clauses that agree, praise, remark something or set the scope
     are understood. If all clauses are, the answer is a yes. If a clause refuses, `read` is returned unchanged."""
-    agreed, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
+    agreed_answer, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
-        kinds = set(kinds_in(clause, language))
-        if "refuse" in kinds and not kinds & {"", "yes"}:
+        word_kinds = set(kinds_in(clause, language))
+        if "refuse" in word_kinds and not word_kinds & {"", "yes"}:
             return read
         parts = _taken_apart(clause, language)
-        scoped = scope_words(clause, language)
+        scope_reading = scope_words(clause, language)
         has_scope = parts.scope or parts.background or parts.rest != clause
         remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
-        if kinds <= SAYS_LITTLE:
-            says_yes |= bool(kinds & {"yes", "agree"})
-        elif remaining_kinds <= SAYS_LITTLE and not (agreed.about and parts.about):
+        if word_kinds <= SAYS_LITTLE:
+            says_yes |= bool(word_kinds & {"yes", "agree"})
+        elif remaining_kinds <= SAYS_LITTLE and not (agreed_answer.about and parts.about):
             says_yes |= bool(remaining_kinds & {"yes", "agree"})
             for_good = parts.scope == PERMANENT and _names_always(clause, language)
-            agreed = _wider(agreed, parts.scope, parts.about, for_good, parts.background)
-        elif scoped.allows and not (agreed.about and scoped.names):
-            agreed = _wider(agreed, "session", "".join(scoped.names), False, False)
-        elif not _only_remarks(clause, agreed, language):
+            agreed_answer = _wider(agreed_answer, parts.scope, parts.about, for_good, parts.background)
+        elif scope_reading.allows and not (agreed_answer.about and scope_reading.names):
+            agreed_answer = _wider(agreed_answer, "session", "".join(scope_reading.names), False, False)
+        elif not _only_remarks(clause, agreed_answer, language):
             unclear_clauses.append(clause)
     if not says_yes:
         return read
-    return read._replace(agreed=agreed, rest=", ".join(unclear_clauses)) if unclear_clauses else agreed
+    return read._replace(agreed=agreed_answer, rest=", ".join(unclear_clauses)) if unclear_clauses else agreed_answer
 
 
 def _clauses(plain: str, language: str) -> list[str]:
@@ -270,8 +270,8 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
 
 def spelled_out(text: str) -> str:
     """Replaces the number for yes at the beginning of an answer by a yes, if more text follows."""
-    head, separator, remainder = _split_reason(unicodedata.normalize("NFKC", text).strip())
-    return f"{AGREED.strip()}, {remainder}" if separator and remainder and gate_key(head) == "yes" else text
+    first_part, separator, further_text = _split_reason(unicodedata.normalize("NFKC", text).strip())
+    return f"{AGREED.strip()}, {further_text}" if separator and further_text and gate_key(first_part) == "yes" else text
 
 
 def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
@@ -336,9 +336,11 @@ def _taken_apart(plain: str, language: str) -> Parts:
         scope = "session"
     about = "" if scope == "once" else scope_parts.get("session") or scope_parts.get("always") or ""
     # A sentence that begins with an allowed thing ("all rst files are fine") agrees to just that, unless a yes follows.
-    follows = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
-    agrees = agrees_somewhere(follows, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
-    is_bounded = begins_with_scope and bool(named_in(about, language)) and not agrees
+    text_after = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
+    agrees_after = (
+        agrees_somewhere(text_after, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
+    )
+    is_bounded = begins_with_scope and bool(named_in(about, language)) and not agrees_after
     return Parts(
         sentence.strip(), scope, about, "background" in scope_parts and "foreground" not in scope_parts, is_bounded
     )
@@ -360,20 +362,20 @@ def _without(name: str, text: str, replacement: str, language: str) -> tuple[str
 
 def _begins_agreeing(plain: str, language: str) -> bool:
     """Says whether the first word agrees, after words of politeness and praise."""
-    kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
-    return next(kinds, "") in ("yes", "agree")
+    word_kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
+    return next(word_kinds, "") in ("yes", "agree")
 
 
 def _refusal(plain: str, language: str) -> str:
     """Returns the reason in `no, because …`; empty where the text does not begin with a no."""
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
-    head, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
+    first_part, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first_kind = next(kinds_in(plain, language), "") if separator else ""
-    if first_kind not in ("refuse", "glue") or yes_or_no(head, language) != "no":
+    if first_kind not in ("refuse", "glue") or yes_or_no(first_part, language) != "no":
         return ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
-    return plain if separator == " " and not fullmatch("answers.plain_no", head, language) else reason.strip()
+    return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
 
 
 def _orders_else(plain: str, language: str) -> bool:

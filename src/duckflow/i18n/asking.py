@@ -40,8 +40,8 @@ def last_question(text: str) -> str:
 
 def one_question(text: str) -> str:
     """Returns the text, and of the questions at its end only the first one."""
-    end = settled(text, whole=True)
-    return text[:end].rstrip() if end < len(text) else text
+    settled_length = settled(text, whole=True)
+    return text[:settled_length].rstrip() if settled_length < len(text) else text
 
 
 def settled(text: str, whole: bool = False) -> int:
@@ -117,14 +117,14 @@ def _only_questions(text: str, place: int, whole: bool, in_list: bool) -> bool:
     if not in_list and "\n" in text[place:word_start] and re.compile(ITEM).match(text, _line_from(text, place)):
         return False
     while (place := _word_from(text, place)) < len(text):
-        if item := re.compile(ITEM).match(text, place):
-            place = item.end()
-        end = re.compile(SENTENCE_END).search(text, place)
-        if end is None:
+        if item_match := re.compile(ITEM).match(text, place):
+            place = item_match.end()
+        end_match = re.compile(SENTENCE_END).search(text, place)
+        if end_match is None:
             return not whole
-        if end[0] not in QUESTION_MARKS:
+        if end_match[0] not in QUESTION_MARKS:
             return False
-        place = (re.compile(ASKED).match(text, end.start()) or end).end()
+        place = (re.compile(ASKED).match(text, end_match.start()) or end_match).end()
     return True
 
 
@@ -152,8 +152,8 @@ BESIDE = rf"{ITEM}|[(（\[].*[)）\]]$|x*$"
 def tells_of_done(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text reports the work as done, or asks how to go on."""
     question = last_question(text)
-    goes_on = search("asking.goes_on", question, language) or search("asking.offers_more", question, language)
-    return bool(goes_on or search("asking.reported", text, language))
+    goes_on_match = search("asking.goes_on", question, language) or search("asking.offers_more", question, language)
+    return bool(goes_on_match or search("asking.reported", text, language))
 
 
 def offers_more(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
@@ -173,8 +173,8 @@ def only_wonders(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 def ends_asking(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
     """Says whether a text ends by asking for an answer, perhaps with choices or a remark after the question."""
-    end = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
-    sentences = [part.strip() for part in re.split(SENTENCES, end) if part and part.strip()]
+    tail_text = unicodedata.normalize("NFKC", re.sub(HIDDEN, lambda match: "x", text.rstrip()[-LONGEST_END:]))
+    sentences = [part.strip() for part in re.split(SENTENCES, tail_text) if part and part.strip()]
     while sentences:
         sentence = sentences.pop()
         if asks(sentence.strip(" -*_#>"), language):
@@ -218,8 +218,8 @@ def asks(sentence: str, language: str = DEFAULT_LANGUAGE) -> bool:
     def has(name: str, spoken: str) -> bool:
         return any(pattern.search(bare_sentence) for pattern in fitting(spoken, f"asking.{name}", bare_sentence))
 
-    for spoken in languages_in(bare_sentence, language):
-        if has("asked", spoken):
-            only_looks = has("only_looks", spoken) and not has("decides", spoken)
-            return not only_looks and not has("closing", spoken)
+    for spoken_language in languages_in(bare_sentence, language):
+        if has("asked", spoken_language):
+            only_looks = has("only_looks", spoken_language) and not has("decides", spoken_language)
+            return not only_looks and not has("closing", spoken_language)
     return False

@@ -64,12 +64,12 @@ def folded(text: str, words: Words) -> str:
         characters, character_before = run[0], text[run.start() - 1 : run.start()]
         if run["spaces"]:
             width = len(characters) + characters.count("\t") * (TAB - 1)
-            longest = DEEPEST if text[: run.start()] in ("", "+", "-") else LONGEST_SPACE
-            return characters if width <= longest else f"⟨{words('gate.spaces', count=len(characters))}⟩"
+            longest_width = DEEPEST if text[: run.start()] in ("", "+", "-") else LONGEST_SPACE
+            return characters if width <= longest_width else f"⟨{words('gate.spaces', count=len(characters))}⟩"
         if run["odd"]:
             return plain("".join(f"\\x{ord(character):02x}" for character in characters))
-        joins = characters in EMOJI or (len(characters) == 1 and "\U000e0100" <= characters <= "\U000e01ef")
-        if joins and character_before and not character_before.isascii():
+        is_joiner = characters in EMOJI or (len(characters) == 1 and "\U000e0100" <= characters <= "\U000e01ef")
+        if is_joiner and character_before and not character_before.isascii():
             return characters
         return f"⟨{words('gate.unseen', count=len(characters))}⟩"
 
@@ -94,15 +94,15 @@ def one_line(text: str, words: Words, longest: int) -> str:
 
 def _without_stacks(text: str, words: Words) -> Iterator[str]:
     """Replaces many marks above one letter by a note, since they can cover the lines around them."""
-    marks = 0
+    mark_count = 0
     for character in text:
         is_stacked = unicodedata.combining(character) or unicodedata.category(character) == "Me"
-        if is_stacked and marks >= MOST_MARKS:
-            marks += 1
+        if is_stacked and mark_count >= MOST_MARKS:
+            mark_count += 1
             continue
-        if marks > MOST_MARKS:
-            yield f"⟨{words('gate.unseen', count=marks - MOST_MARKS)}⟩"
-        marks = marks + 1 if is_stacked else 0
+        if mark_count > MOST_MARKS:
+            yield f"⟨{words('gate.unseen', count=mark_count - MOST_MARKS)}⟩"
+        mark_count = mark_count + 1 if is_stacked else 0
         yield character
-    if marks > MOST_MARKS:
-        yield f"⟨{words('gate.unseen', count=marks - MOST_MARKS)}⟩"
+    if mark_count > MOST_MARKS:
+        yield f"⟨{words('gate.unseen', count=mark_count - MOST_MARKS)}⟩"

@@ -53,8 +53,8 @@ def tool_text(language: str, name: str) -> str:
 def own_notes(language: str) -> dict[str, str]:
     """Returns the language's own notes (sentences for the model), by name. Notes of the default language are left
     out."""
-    pairs = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
-    return {name: text for name, _, text in pairs}
+    note_parts = (line.partition(": ") for line in own_piece(language, "prompts", "notes.md").rstrip("\n").split("\n"))
+    return {name: text for name, _, text in note_parts}
 
 
 def notes(language: str, phrases: Iterable[Phrase]) -> str:
@@ -87,7 +87,7 @@ def quoted(language: str, source: str, text: str) -> str:
 
 def one_line(text: str) -> str:
     """Puts a name from outside in one line, so that no part of it begins a new line."""
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _digest(text: str) -> str:

@@ -23,13 +23,13 @@ def fitted(text: str, columns: int) -> str:
     """Returns the text, cut with an ellipsis when it is wider than this."""
     if cells(text) <= columns:
         return text
-    head, room = "", columns - 1
+    shown_text, columns_left = "", columns - 1
     for character in text:
-        room -= cell(character)
-        if room < 0:
+        columns_left -= cell(character)
+        if columns_left < 0:
             break
-        head += character
-    return head.rstrip() + ELLIPSIS if columns > 0 else ""
+        shown_text += character
+    return shown_text.rstrip() + ELLIPSIS if columns > 0 else ""
 
 
 def padded(text: str, columns: int) -> str:
@@ -48,20 +48,20 @@ NOT_LAST = frozenset("（「『【〔〈《“‘￥" + "([{")
 
 def line_ends(text: str, columns: int, hanging: int = 0) -> list[int]:
     """Returns the places to cut the text so that no line takes more columns; later lines have `hanging` fewer."""
-    ends: list[int] = []
+    end_offsets: list[int] = []
     start = cells_used = last_end = 0
-    room = max(2, columns)
+    columns_of_line = max(2, columns)
     for offset, character in enumerate(text):
         width = cell(character)
         if offset > start and _may_end(text, offset):
             last_end = offset
-        while cells_used + width > room and offset > start and not character.isspace():
+        while cells_used + width > columns_of_line and offset > start and not character.isspace():
             start = last_end if last_end > start else offset
-            ends.append(start)
+            end_offsets.append(start)
             cells_used = sum(map(cell, text[start:offset]))
-            room = max(2, columns - hanging)
+            columns_of_line = max(2, columns - hanging)
         cells_used += width
-    return ends
+    return end_offsets
 
 
 def _may_end(text: str, place: int) -> bool:

@@ -140,8 +140,8 @@ def entries(language: str, topic: str) -> tuple[tuple[str, Rule], ...]:
     sources: dict[str, str] = {}
     named_rules: list[tuple[str, Rule]] = []
     for line in lines:
-        head, _, source = line.partition(":")
-        name, _, words = head.partition(" [")
+        name_part, _, source = line.partition(":")
+        name, _, words = name_part.partition(" [")
         source = re.sub(PART, lambda part: sources[part[1]], source.strip()) if "{" in source else source.strip()
         sources[name] = f"(?:{source})"
         named_rules.append((name, Rule(source, tuple(words.removesuffix("]").split("|")) if words else ())))

@@ -51,13 +51,15 @@ def _embedded(
     from duckflow.llm.local.server import LocalServer
     from duckflow.llm.local.weights import Weights, is_path
 
-    holding = Weights(places.models, environ).holding(name)
-    model, shown_name = holding.model, holding.path.stem if is_path(name) else name
+    weights_file = Weights(places.models, environ).holding(name)
+    model, shown_name = weights_file.model, weights_file.path.stem if is_path(name) else name
     window = min(local.context or fitting_context(model, this_machine()), model.context)
     local = local.model_copy(update={"model": shown_name, "context": window})
     if settings.temperature is None:
         settings = settings.model_copy(update={"temperature": local.temperature})
     folder = places.models.with_name("prefixes")
-    identity = f"{holding.path} {holding.size} {window}"
+    identity = f"{weights_file.path} {weights_file.size} {window}"
     prefixes = Prefixes(folder, identity, local.prefix_disk_mib * MIB)
-    return Embedded(LocalServer(holding.path, local, places.local_log, folder), shown_name, window, settings, prefixes)
+    return Embedded(
+        LocalServer(weights_file.path, local, places.local_log, folder), shown_name, window, settings, prefixes
+    )

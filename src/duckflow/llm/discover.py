@@ -55,9 +55,9 @@ async def served_window(endpoint: Endpoint, model: str, key: Key | None) -> Serv
 
 async def _ollama(client: "HttpClient", model: str) -> ServedWindow:
     description = await _table(client, "POST", "/api/show", {"model": model})
-    info = as_table(description.get("model_info"))
+    model_info = as_table(description.get("model_info"))
     longest_context = max(
-        (as_count(value) for name, value in info.items() if name.endswith(".context_length")), default=0
+        (as_count(value) for name, value in model_info.items() if name.endswith(".context_length")), default=0
     )
     parameter_match = re.search(r"(?m)^num_ctx\s+(\d+)", text_of(description, "parameters"))
     if tokens := await _loaded(client, model) or (int(parameter_match[1]) if parameter_match else 0):
@@ -77,9 +77,9 @@ async def _loaded(client: "HttpClient", model: str) -> int:
 
 
 async def _lmstudio(client: "HttpClient", model: str) -> ServedWindow:
-    entry = await _table(client, "GET", f"/api/v0/models/{quote(model)}")
-    longest_context = as_count(entry.get("max_context_length"))
-    return ServedWindow(as_count(entry.get("loaded_context_length")), longest_context)
+    model_entry = await _table(client, "GET", f"/api/v0/models/{quote(model)}")
+    longest_context = as_count(model_entry.get("max_context_length"))
+    return ServedWindow(as_count(model_entry.get("loaded_context_length")), longest_context)
 
 
 async def _llama_cpp(client: "HttpClient", model: str) -> ServedWindow:
@@ -188,7 +188,7 @@ async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> 
 
 async def check_listed(endpoint: Endpoint, model: str, key: Key | None, seconds: float = CHECK_SECONDS) -> None:
     """Raises a UsageError for a name that the endpoint does not list. An endpoint that lists nothing is not checked."""
-    names = [entry.model for entry in await list_models(endpoint, key, seconds)]
+    names = [listed_model.model for listed_model in await list_models(endpoint, key, seconds)]
     if names and not any(_same(model, name) for name in names):
         import difflib
 
@@ -205,10 +205,10 @@ def _same(wanted: str, listed: str) -> bool:
 
 def _chatting(endpoint: Endpoint, entries: Any) -> list[Listed]:
     models: list[Listed] = []
-    for entry in tables(entries):
-        name = text_of(entry, "id", "name").removeprefix("models/")
+    for model_entry in tables(entries):
+        name = text_of(model_entry, "id", "name").removeprefix("models/")
         if name and not re.search(NO_CHAT, name):
-            fields = entry | as_table(entry.get("meta"))
+            fields = model_entry | as_table(model_entry.get("meta"))
             window = next((size for name in WINDOWS if (size := as_count(fields.get(name)))), 0)
             models.append(Listed(endpoint, name, window))
     return models
@@ -317,7 +317,7 @@ class Discovery:
 
     async def _serves(self, endpoint: Endpoint, name: str) -> bool:
         models = await list_models(endpoint, self._key(endpoint), LISTING_SECONDS)
-        return any(_same(name, entry.model) for entry in models)
+        return any(_same(name, listed_model.model) for listed_model in models)
 
     async def _at(self, endpoint: Endpoint, model: str, why: Phrase) -> ModelChoice:
         key = self._key(endpoint)
@@ -340,9 +340,9 @@ class Discovery:
             window = await served_window(endpoint, model, key)
             tokens = window.tokens or endpoint.window
             if tokens:
-                is_small = tokens < min(window.most, WORKABLE_WINDOW)
+                is_small_window = tokens < min(window.most, WORKABLE_WINDOW)
                 values = {"server": endpoint.name, "model": model, "tokens": tokens, "most": window.most or tokens}
-                self._notes.append(say("model.served_little" if is_small else "model.served", **values))
+                self._notes.append(say("model.served_little" if is_small_window else "model.served", **values))
             elif facts_of(endpoint.name, model).window == OLLAMA_WINDOW:
                 values = {"server": endpoint.name, "model": model, "tokens": OLLAMA_WINDOW}
                 self._notes.append(say("model.served_unknown", **values))

@@ -59,12 +59,12 @@ class Prefixes:
 
     def _sweep(self) -> None:
         with contextlib.suppress(OSError):
-            slots = sorted(self._folder.glob("*.slot"), key=lambda slot: slot.stat().st_mtime, reverse=True)
-            total = 0
-            for slot in slots:
+            slot_files = sorted(self._folder.glob("*.slot"), key=lambda slot: slot.stat().st_mtime, reverse=True)
+            total_bytes = 0
+            for slot in slot_files:
                 slot.chmod(0o600)
-                total += slot.stat().st_size
-                if total > self._most:
+                total_bytes += slot.stat().st_size
+                if total_bytes > self._most:
                     slot.unlink()
 
 
@@ -118,8 +118,8 @@ class Embedded(EndpointModel):
         if not self._server.url:
             yield Remark(say("local.starting", name=self._model))
         await self.warm()
-        is_fresh, self._fresh = self._fresh, False
-        has_prefix = not (is_fresh and self._prefixes) or await self._prefixes.restore(request, self._server)
+        is_fresh_start, self._fresh = self._fresh, False
+        has_prefix = not (is_fresh_start and self._prefixes) or await self._prefixes.restore(request, self._server)
         async with aclosing(super().stream(request)) as chunks:
             async for chunk in chunks:
                 if isinstance(chunk, Finished) and self._prefixes and not has_prefix:

@@ -108,8 +108,8 @@ class EndpointModel:
             response = await self._send(wire.body(wire_request), deadline, wire.path(self._model))
             try:
                 if response.is_success:
-                    if refused := self._learn(abilities):
-                        refused_names = ", ".join(sorted(refused))
+                    if refused_parts := self._learn(abilities):
+                        refused_names = ", ".join(sorted(refused_parts))
                         yield Remark(say("model.goes_without", endpoint=self._endpoint.name, parts=refused_names))
                     listener = ReplyListener(response, self._failures, self._settings, wire.reading())
                     async with aclosing(listener.pieces(deadline)) as pieces:
@@ -122,9 +122,9 @@ class EndpointModel:
                 answer = await error_text(response)
             finally:
                 response.close()
-            if request.pictures and (refused := self._failures.of_pictures(response.status, answer)):
-                self._learn(abilities.without(PICTURES) if refused.error.key == BLIND else abilities)
-                raise refused
+            if request.pictures and (pictures_refusal := self._failures.of_pictures(response.status, answer)):
+                self._learn(abilities.without(PICTURES) if pictures_refusal.error.key == BLIND else abilities)
+                raise pictures_refusal
             abilities = self._lowered(wire_request, response, answer, tried_abilities)
             tried_abilities.add(abilities)
 
@@ -162,8 +162,8 @@ class EndpointModel:
         smaller request would help."""
         status = response.status
         setback = self._failures.of_status(status, response.headers, answer)
-        is_unclear = setback.error.key == "model.request_refused"
-        fewer_abilities = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), is_unclear)
+        is_reason_unclear = setback.error.key == "model.request_refused"
+        fewer_abilities = smaller(wire_named(asked.abilities.wire), asked, status, answer.lower(), is_reason_unclear)
         if (
             fewer_abilities
             and fewer_abilities.tools == "json"

@@ -142,10 +142,10 @@ def checked_address(url: str, origin: str) -> str:
     url = url.strip().rstrip("/")
     try:
         parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        is_usable = False
-    if not is_usable:
+        is_web_address = False
+    if not is_web_address:
         raise UsageError("model.bad_address", origin=origin)
     return url
 

@@ -159,9 +159,9 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
             spellings[f"{endpoint}:{model}"] = f"{endpoint}:{model}"
             spellings.setdefault(model, f"{endpoint}:{model}")
     wanted = wanted.lower()
-    tried_names = (wanted.replace("/", ":", 1), wanted, wanted.rpartition("/")[2])
+    wanted_spellings = (wanted.replace("/", ":", 1), wanted, wanted.rpartition("/")[2])
     near_groups = (
-        difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(tried_names)
+        difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(wanted_spellings)
     )
     return list(dict.fromkeys(spellings[spelling] for group in near_groups for spelling in group))[:most]
 

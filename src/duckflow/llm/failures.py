@@ -50,22 +50,22 @@ async def persist(
 ) -> AsyncGenerator[Chunk, None]:
     """Passes on the chunks of an attempt. When an attempt fails, another one follows, as often as the settings
     allow."""
-    tries, waited_seconds = 0, 0.0
+    attempt_count, waited_seconds = 0, 0.0
     while True:
-        tries += 1
-        length = 0
+        attempt_count += 1
+        reply_length = 0
         try:
             async with aclosing(attempt()) as chunks:
                 async for chunk in chunks:
-                    length += len(chunk.text) if isinstance(chunk, Delta | CallDelta | Thought) else 0
-                    if length > settings.max_reply_characters:
+                    reply_length += len(chunk.text) if isinstance(chunk, Delta | CallDelta | Thought) else 0
+                    if reply_length > settings.max_reply_characters:
                         raise ModelError("model.reply_too_long", characters=settings.max_reply_characters)
                     yield chunk
             return
         except Setback as setback:
-            if setback.why is None or (tries >= settings.tries and not setback.busy):
+            if setback.why is None or (attempt_count >= settings.tries and not setback.busy):
                 raise setback.error from None
-            seconds = pause(settings, tries, setback.wait)
+            seconds = pause(settings, attempt_count, setback.wait)
             retry_time = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
             waited_seconds += seconds
             if waited_seconds > settings.patience_seconds:
@@ -85,8 +85,8 @@ def pause(settings: LlmSettings, tries: int, asked: float | None) -> float:
         return asked
     from random import uniform
 
-    longest = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** min(tries - 1, 30))
-    return max(asked or 0.0, longest * uniform(0.5, 1.0))
+    longest_pause = min(settings.backoff_max_seconds, settings.backoff_seconds * 2 ** min(tries - 1, 30))
+    return max(asked or 0.0, longest_pause * uniform(0.5, 1.0))
 
 
 def asked_wait(headers: Mapping[str, str], answer: str) -> float | None:
@@ -127,9 +127,9 @@ class Failures:
         self._key = key
 
     def of_status(self, status: int, headers: Mapping[str, str], answer: str) -> Setback:
-        detail, meaning = self.detail(answer), self._meaning("requests", status, answer)
+        detail, refusal_kind = self.detail(answer), self._meaning("requests", status, answer)
         values = {"model": self._name, "endpoint": self._endpoint.name, "status": status, "detail": detail}
-        match meaning:
+        match refusal_kind:
             case "too_long":
                 return Setback(ContextTooLong("model.too_long", **values))
             case "key":
@@ -150,14 +150,14 @@ class Failures:
             case "wrong_address":
                 return Setback(ProviderRefused(WRONG_ADDRESS, where=self._endpoint.where, status=status))
             case _:
-                return Setback(ProviderRefused(f"model.{meaning}", **values))
+                return Setback(ProviderRefused(f"model.{refusal_kind}", **values))
 
     def of_pictures(self, status: int, answer: str) -> Setback | None:
         """Returns a Setback (the failure of an attempt) if pictures are the reason for the refusal: the model cannot
         see, or one of the pictures cannot be used. Otherwise returns None."""
-        meaning = self._meaning("pictures", status, answer)
-        error = PicturesRefused(f"model.{meaning}", model=self._name, detail=self.detail(answer))
-        return Setback(error) if meaning else None
+        refusal_kind = self._meaning("pictures", status, answer)
+        error = PicturesRefused(f"model.{refusal_kind}", model=self._name, detail=self.detail(answer))
+        return Setback(error) if refusal_kind else None
 
     def _meaning(self, table: str, status: int, answer: str) -> str:
         """Returns the meaning of a refusal: that of the first row of the table that fits the status and the words of

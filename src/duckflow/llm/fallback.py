@@ -74,9 +74,9 @@ class WithFallback:
                         yield chunk
                 return
             except ModelError as problem:
-                is_passing = isinstance(problem, ProviderUnreachable) or problem.key in PASSING
+                is_temporary = isinstance(problem, ProviderUnreachable) or problem.key in PASSING
                 model_before = self.model
-                if not is_passing or not await self._turned():
+                if not is_temporary or not await self._turned():
                     raise
             yield Retrying(say("model.retry.fallback", model=model_before, other=self.model), 0.0)
             yield Remark(say("model.fallback", model=model_before, other=self.model))

@@ -157,8 +157,8 @@ def estimate(text: str) -> int:
 def estimate_request(request: Request) -> int:
     """Estimates the tokens of a request: its messages, their pictures, and the tools it offers."""
     tools = sum(estimate(f"{tool.name}{tool.description}{json.dumps(tool.parameters)}") for tool in request.tools)
-    pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
-    return tools + pictures + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
+    picture_tokens = sum(picture.tokens for message in request.messages for picture in message.pictures)
+    return tools + picture_tokens + sum(estimate(message.whole) + TOKENS_PER_MESSAGE for message in request.messages)
 
 
 def measure(request: Request, reply: str, reported: dict[str, Any], price: Price) -> Usage:
@@ -263,14 +263,14 @@ class ThoughtCollector:
 
     def _detail(self, piece: dict[str, Any]) -> None:
         details: list[dict[str, Any]] = self.fields.setdefault(DETAILS, [])
-        same_detail = next(
+        earlier_detail = next(
             (detail for detail in details if detail.get("index") == piece.get("index") is not None), None
         )
-        if same_detail is None or same_detail.get("type") != piece.get("type"):
+        if earlier_detail is None or earlier_detail.get("type") != piece.get("type"):
             details.append(dict(piece))
             return
         for name, value in piece.items():
-            grows = name in GROWING and isinstance(value, str) and isinstance(same_detail.get(name), str)
-            same_detail[name] = (
-                same_detail[name] + value if grows else value if value is not None else same_detail.get(name)
+            grows = name in GROWING and isinstance(value, str) and isinstance(earlier_detail.get(name), str)
+            earlier_detail[name] = (
+                earlier_detail[name] + value if grows else value if value is not None else earlier_detail.get(name)
             )

@@ -302,8 +302,8 @@ async def error_text(response: HttpAnswer) -> str:
     body = bytearray()
     try:
         async with asyncio.timeout(ERROR_SECONDS), aclosing(response.pieces()) as pieces:
-            async for data in pieces:
-                body += data
+            async for body_piece in pieces:
+                body += body_piece
                 if len(body) > ERROR_BYTES:
                     break
     except (TimeoutError, HttpError):

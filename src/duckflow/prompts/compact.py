@@ -50,7 +50,7 @@ def plain_body(
         material="\n\n".join(material(history, path)),
         path=path,
         current=fenced(current) if current.strip() else "",
-        outcome=fenced(outcome) if (outcome := last_outcome(history)) else "",
+        outcome=fenced(outcome_text) if (outcome_text := last_outcome(history)) else "",
         request=request,
         why="" if why.strip() in request else why,
         care=render(language, "body_care").strip() if is_code(path) else "",

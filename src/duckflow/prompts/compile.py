@@ -123,7 +123,7 @@ class Compiler:
         layers, language, form = self._layers(moment.profile), state.language, moment.form
         count, settings = layers.count, layers.settings
         operations, spoken_messages = self.offered(state, form), self._spoken(state, history, moment)
-        pictures = sum(picture.tokens for message in spoken_messages for picture in message.pictures)
+        picture_tokens = sum(picture.tokens for message in spoken_messages for picture in message.pictures)
         volatile_texts = self._volatile(state, history, moment, operations)
         rules = [layers.rules(language), volatile_texts["rules"]]
         base_text = f"{layers.base(state)}\n\n{layers.session(state)}".replace(rules[0], "")
@@ -136,7 +136,9 @@ class Compiler:
             ContextPart("operations", count(form.listed(operations, language))),
             ContextPart("rules", _tokens(count, *rules)),
             *((ContextPart("skills", count(skills)),) if skills else ()),
-            ContextPart("conversation", _tokens(count, *(message.whole for message in spoken_messages)) + pictures),
+            ContextPart(
+                "conversation", _tokens(count, *(message.whole for message in spoken_messages)) + picture_tokens
+            ),
         )
 
     def _layers(self, profile: ModelProfile) -> Layers:

@@ -237,8 +237,8 @@ class Layers:
             return render(state.language, "session", **_marked(cut, state.language))
 
         budget = self.settings.base_tokens - self.count(base_text)
-        cut = fitted(values, budget, written, self.count)
-        return written({**cut, "agents_md": self.rules(state.language)})
+        fitted_values = fitted(values, budget, written, self.count)
+        return written({**fitted_values, "agents_md": self.rules(state.language)})
 
     def known(self, state: AgentState) -> dict[str, str]:
         """Returns the facts about the project and the session."""
@@ -373,8 +373,8 @@ def _near(rules: NearRules, language: str) -> str:
 def _stands_in(history: Sequence[Message], goal: str, language: str) -> bool:
     """Says whether a goal only repeats the beginning of a message that is in the request anyway. That is the user's
     newest message or, if this is a mere reply (such as `yes`), any message of the user."""
-    newest = last_request(history)
-    replies = len(newest) < TELLS_GOAL or answers_only(newest, language)
-    texts = [newest] if replies else [message.text for message in history if message.role == "user"]
+    newest_request = last_request(history)
+    replies = len(newest_request) < TELLS_GOAL or answers_only(newest_request, language)
+    texts = [newest_request] if replies else [message.text for message in history if message.role == "user"]
     beginning = goal.rstrip("… ")
     return any(" ".join(text.split()).startswith(beginning) for text in texts)

@@ -116,10 +116,10 @@ def _groups(changes: Sequence[FileVersions], hunks: Sequence[Hunk], calls: Seque
         if reasons := _reasons(hunk, calls):
             hunks_by_reason.setdefault((hunk.path, "\n".join(reasons)), []).append(hunk)
     groups = list[HunkGroup]()
-    for (path, why), own_hunks in hunks_by_reason.items():
+    for (path, why_text), own_hunks in hunks_by_reason.items():
         text = "\n".join(line.text for hunk in own_hunks for line in hunk.changed())
         names_around = {name for hunk in own_hunks for name in _around(hunk, texts[path].split("\n"))}
-        reason, names = _words(why), frozenset(NAME.findall(f"{text}\n{why}"))
+        reason, names = _words(why_text), frozenset(NAME.findall(f"{text}\n{why_text}"))
         groups.append(
             HunkGroup(path, own_hunks, _words("\n".join((text, path, *names_around))) | reason, names, reason)
         )
@@ -140,29 +140,29 @@ def _around(hunk: Hunk, lines: Sequence[str]) -> set[str]:
 
 
 def _holding(lines: Sequence[str], number: int) -> Iterable[str]:
-    depth = math.inf
+    least_indent = math.inf
     for line in reversed(lines[:number]):
         indent = len(line) - len(line.lstrip())
-        if line.strip() and indent < depth:
-            depth = indent
+        if line.strip() and indent < least_indent:
+            least_indent = indent
             if match := DEFINES.match(line):
                 yield match[1]
-        if not depth:
+        if not least_indent:
             return
 
 
 def _rarity(changes: Sequence[FileVersions]) -> Rarity:
     lines = {line for change in changes for line in (*change.old.split("\n"), *change.new.split("\n"))}
-    counts = Counter(part for line in lines for part in _words(line) | set(NAME.findall(line)))
-    return lambda part: math.log((len(lines) + 1) / (counts[part] + 1))
+    word_counts = Counter(part for line in lines for part in _words(line) | set(NAME.findall(line)))
+    return lambda part: math.log((len(lines) + 1) / (word_counts[part] + 1))
 
 
 def _words(text: str) -> frozenset[str]:
     """Returns the words of a text as stems, also those inside names, and pairs of Japanese characters, without common
     words that say nothing about the subject."""
     stems = {_stem(part) for part in PART.findall(text) if len(part) >= SHORTEST}
-    pairs = {first + second for run in JAPANESE.findall(text) for first, second in pairwise(run)}
-    return frozenset((stems | pairs) - _common())
+    character_pairs = {first + second for run in JAPANESE.findall(text) for first, second in pairwise(run)}
+    return frozenset((stems | character_pairs) - _common())
 
 
 @cache

@@ -30,9 +30,9 @@ class TestRuns:
     async def first(self, names: Iterable[str], lines: Mapping[str, set[int]]) -> list[TrialEnd]:
         """Runs the tests on the present code. The time that they take decides how long they may take on other code."""
         began_at = time.monotonic()
-        ends = await self.run(names, lines)
+        test_ends = await self.run(names, lines)
         self.patience = FEW_SECONDS + PATIENCE * (time.monotonic() - began_at)
-        return ends
+        return test_ends
 
     async def run(
         self,
@@ -91,22 +91,24 @@ class BrokenCode:
         break or was tried on `most` breaks. Tests that notice a break are added to `noticing`. A break with which no
         test can be loaded does not count. With `by_crash`, an error of the broken code is enough for a test that
         asserts something."""
-        tries = Counter[str]()
+        tries_by_test = Counter[str]()
         for code_break in breaks:
-            unnoticing_tests = [name for name in reached if name not in noticing and tries[name] < most]
+            unnoticing_tests = [name for name in reached if name not in noticing and tries_by_test[name] < most]
             wanted_tests = [name for name in unnoticing_tests if (code_break.path, code_break.line) in reached[name]]
             if not wanted_tests:
                 continue
             self.tried.add(code_break)
-            ends = await self.runs.on_other(
+            test_ends = await self.runs.on_other(
                 wanted_tests, {code_break.path: broken(texts[code_break.path], code_break).encode()}
             )
-            for name, own_ends in by_test([end for end in ends if end.outcome != "broken"], wanted_tests).items():
-                tries[name] += 1
+            for name, ends_of_test in by_test(
+                [end for end in test_ends if end.outcome != "broken"], wanted_tests
+            ).items():
+                tries_by_test[name] += 1
                 self.tries[name] += 1
-                self.missed[name] += all(end.outcome == "passed" for end in own_ends)
-                self.crashed[name] += any(end.outcome == "failed" and end.line > 0 for end in own_ends)
-                if any(notices(end, self.files[end.file]) for end in own_ends) or (by_crash and self.fails(name)):
+                self.missed[name] += all(end.outcome == "passed" for end in ends_of_test)
+                self.crashed[name] += any(end.outcome == "failed" and end.line > 0 for end in ends_of_test)
+                if any(notices(end, self.files[end.file]) for end in ends_of_test) or (by_crash and self.fails(name)):
                     noticing.add(name)
 
     def fails(self, name: str) -> bool:
@@ -130,4 +132,4 @@ def by_test(ends: Iterable[TrialEnd], names: Iterable[str]) -> dict[str, list[Tr
         for name in ended_names:
             if name in by_name:
                 by_name[name].append(end)
-    return {name: own_ends for name, own_ends in by_name.items() if own_ends}
+    return {name: ends_of_test for name, ends_of_test in by_name.items() if ends_of_test}

@@ -108,8 +108,8 @@ class Orders:
         message = ""
         with contextlib.suppress(Exception):
             message = str(error)[:MESSAGE]
-        kinds = [kind.__name__ for kind in type(error).__mro__]
-        return {"kinds": kinds, "message": message, "line": line if in_test else 0}
+        class_names = [kind.__name__ for kind in type(error).__mro__]
+        return {"kinds": class_names, "message": message, "line": line if in_test else 0}
 
     def watch(self) -> None:
         if self._watched or self._everywhere:
@@ -142,8 +142,8 @@ class Orders:
     def _all_lines(self, path: str) -> set[int]:
         """Returns the numbers of all lines of a file of the project; none for other files, or for a file with tests in
         question."""
-        is_own_file = path.startswith(self.folder + os.sep) and "site-packages" not in path
-        if not is_own_file or self.name(path) in self.tests:
+        is_project_file = path.startswith(self.folder + os.sep) and "site-packages" not in path
+        if not is_project_file or self.name(path) in self.tests:
             return set()
         with open(path, "rb") as file:
             return set(range(1, file.read().count(b"\n") + 2))
@@ -193,8 +193,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     if call.when != "setup":
         ORDERS.unwatch()
     if call.when == "teardown":
-        is_marked = item.get_closest_marker("xfail") is not None
-        ORDERS.write(item.path, _test_of(item), "skipped" if is_marked else outcome, error)
+        is_expected_to_fail = item.get_closest_marker("xfail") is not None
+        ORDERS.write(item.path, _test_of(item), "skipped" if is_expected_to_fail else outcome, error)
 
 
 def _test_of(item: pytest.Item) -> str:
@@ -226,8 +226,8 @@ class OnlyWanted:
             outcome, raised_error = "failed", error
         finally:
             ORDERS.unwatch()
-        expected = getattr(test, EXPECTED, False) or getattr(method, EXPECTED, False)
-        ORDERS.write(path, name, "skipped" if expected else outcome, raised_error)
+        expects_failure = getattr(test, EXPECTED, False) or getattr(method, EXPECTED, False)
+        ORDERS.write(path, name, "skipped" if expects_failure else outcome, raised_error)
 
     def _broken(self, test: unittest.TestCase) -> None:
         """Reports a file that could not be loaded: unittest replaces its tests by one that raises the reason."""

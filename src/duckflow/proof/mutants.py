@@ -65,8 +65,8 @@ def chosen(breaks: Sequence[Break], reached: Reached, most: int, scattered: bool
             else None
         )
         worth = [(_worth(candidate, reached, try_counts), rank(candidate), candidate) for candidate in remaining_breaks]
-        gain, _, best_break = max(worth)
-        if not gain and picked_breaks:
+        best_worth, _, best_break = max(worth)
+        if not best_worth and picked_breaks:
             break
         best_break = latest_break or best_break
         picked_breaks.append(best_break)
@@ -103,8 +103,8 @@ def _in_order(candidate: Break) -> tuple[int, int]:
 
 
 def _scattered(candidate: Break) -> tuple[int, int]:
-    rank = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
-    return rank, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
+    kind_rank = {"condition": 1, "opposite": -1}.get(candidate.kind, 0)
+    return kind_rank, zlib.crc32(f"{candidate.path}:{candidate.line}".encode())
 
 
 def _worth(candidate: Break, reached: Reached, tried: Mapping[str, int]) -> float:

@@ -54,8 +54,8 @@ class OldTests(NamedTuple):
         """Returns the older tests that did not pass in a run of all tests. `passed` holds the names of tests that
         passed, as runners report them."""
         places = {**{name: name for name in self.watched}, **dict(self.moved)}
-        seen = among(places.values(), passed)
-        return (*self.gone, *(old for old, new in places.items() if new not in seen))
+        reported_names = among(places.values(), passed)
+        return (*self.gone, *(old_name for old_name, new_name in places.items() if new_name not in reported_names))
 
 
 def among(names: Iterable[str], reported: Collection[str]) -> set[str]:
@@ -66,8 +66,8 @@ def among(names: Iterable[str], reported: Collection[str]) -> set[str]:
 
 def _tail(name: str) -> str:
     """Returns the end of a test's name as a report shows it, such as `.test_x.Class::test_y`."""
-    path, *inner, test = name.split("::")
-    return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *inner)) + f"::{test}"
+    path, *class_names, test = name.split("::")
+    return "." + ".".join((path.rpartition("/")[2].removesuffix(".py"), *class_names)) + f"::{test}"
 
 
 def old_tests(
@@ -75,10 +75,12 @@ def old_tests(
 ) -> OldTests:
     """Returns the tests that a change may have weakened. `texts_of` reads the files of the folder as they are now, and
     `left_out` says which of them the settings of the runner leave out since the change."""
-    result, added_names = OldTests(), dict[str, str]()
+    suspect_tests, added_names = OldTests(), dict[str, str]()
     for change in changes:
-        names, before = _names(change.path, change.new), _names(change.path, change.old)
-        added_names |= {bare: f"{change.path}::{name}" for bare, name in names.items() if bare not in before}
+        names, names_before = _names(change.path, change.new), _names(change.path, change.old)
+        added_names |= {
+            bare_name: f"{change.path}::{name}" for bare_name, name in names.items() if bare_name not in names_before
+        }
     for change in changes:
         if change.before is None or not belongs_to_tests(change.path):
             continue
@@ -89,20 +91,22 @@ def old_tests(
             if not users and not change.path.endswith(".py"):
                 users = _users(change.path, [""], texts)
             module = OldTests(touched=tuple(users))
-        result = result.joined(module)
+        suspect_tests = suspect_tests.joined(module)
     settings = [change for change in changes if "/" not in change.path and change.path in TEST_SETTINGS]
     texts = texts_of() if settings else dict[str, str]()
     left_out_paths = left_out(settings, texts) if left_out else ()
-    return result.joined(
+    return suspect_tests.joined(
         OldTests(watched=tuple(f"{path}::{name}" for path in left_out_paths for name in _qualified(texts[path])))
     )
 
 
 def _read_by_runner(change: FileVersions, added: Mapping[str, str]) -> OldTests:
-    old, new = tests_by_runner(change.path, change.old), tests_by_runner(change.path, change.new)
-    gone_tests = tuple(f"{change.path}::{name}" for name in old if name not in new and name not in added)
+    old_texts, new_texts = tests_by_runner(change.path, change.old), tests_by_runner(change.path, change.new)
+    gone_tests = tuple(f"{change.path}::{name}" for name in old_texts if name not in new_texts and name not in added)
     return OldTests(
-        gone_tests, (), tuple(f"{change.path}::{name}" for name, text in old.items() if new.get(name, text) != text)
+        gone_tests,
+        (),
+        tuple(f"{change.path}::{name}" for name, text in old_texts.items() if new_texts.get(name, text) != text),
     )
 
 
@@ -117,35 +121,35 @@ def _names(path: str, text: str) -> dict[str, str]:
 
 def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
     try:
-        before, after = ast.parse(change.old), ast.parse(change.new)
+        tree_before, tree_after = ast.parse(change.old), ast.parse(change.new)
     except UNREADABLE:
         return OldTests()
-    old, new = tests_of(before), tests_of(after)
-    new_texts = {name: ast.unparse(test) for name, test in new.items() if name not in old}
-    marks, old_marks = _marks(after), _marks(before)
-    surroundings_changed = _surroundings(before) != _surroundings(after)
+    tests_before, tests_after = tests_of(tree_before), tests_of(tree_after)
+    new_texts = {name: ast.unparse(test) for name, test in tests_after.items() if name not in tests_before}
+    decorators_after, decorators_before = _marks(tree_after), _marks(tree_before)
+    surroundings_changed = _surroundings(tree_before) != _surroundings(tree_after)
     gone_tests, watched_tests, altered_tests, touched_tests = list[str](), list[str](), list[str](), list[str]()
     renamed_tests, moved_tests = list[tuple[str, str]](), list[tuple[str, str]]()
-    for name, test in old.items():
+    for name, test in tests_before.items():
         full_name = f"{change.path}::{name}"
-        if name not in new:
-            if twin := _most_like(ast.unparse(test), new_texts):
-                del new_texts[twin]
-                renamed_tests.append((full_name, f"{change.path}::{twin}"))
+        if name not in tests_after:
+            if similar_name := _most_like(ast.unparse(test), new_texts):
+                del new_texts[similar_name]
+                renamed_tests.append((full_name, f"{change.path}::{similar_name}"))
             elif place := added.get(name.rpartition("::")[2]):
                 moved_tests.append((full_name, place))
             else:
                 gone_tests.append(full_name)
             continue
-        changed = shape_of(test) != shape_of(new[name])
-        if LEFT_OUT.search(marks[name]) and not LEFT_OUT.search(old_marks[name]):
+        is_changed = shape_of(test) != shape_of(tests_after[name])
+        if LEFT_OUT.search(decorators_after[name]) and not LEFT_OUT.search(decorators_before[name]):
             gone_tests.append(full_name)
-        elif (changed or surroundings_changed or marks[name] != old_marks[name]) and not LEFT_OUT.search(
-            ast.unparse(test)
-        ):
+        elif (
+            is_changed or surroundings_changed or decorators_after[name] != decorators_before[name]
+        ) and not LEFT_OUT.search(ast.unparse(test)):
             watched_tests.append(full_name)
-        altered_tests += [full_name] if changed else []
-        touched_tests += [full_name] if surroundings_changed and not changed else []
+        altered_tests += [full_name] if is_changed else []
+        touched_tests += [full_name] if surroundings_changed and not is_changed else []
     return OldTests(
         tuple(gone_tests),
         tuple(watched_tests),
@@ -159,27 +163,27 @@ def _read(change: FileVersions, added: Mapping[str, str]) -> OldTests:
 def _most_like(text: str, others: Mapping[str, str]) -> str:
     """Returns the name of the most similar text, if one is similar at all."""
     ratios = {name: SequenceMatcher(None, text, other, autojunk=False).ratio() for name, other in others.items()}
-    best = max(ratios, key=lambda name: ratios[name], default="")
-    return best if best and ratios[best] >= ALIKE else ""
+    best_name = max(ratios, key=lambda name: ratios[name], default="")
+    return best_name if best_name and ratios[best_name] >= ALIKE else ""
 
 
 def _marks(tree: ast.Module) -> dict[str, str]:
     """Returns the decorators of each test and of the classes around it."""
-    marks = dict[str, str]()
+    decorators_by_test = dict[str, str]()
     classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
     for name, test in tests_of(tree).items():
         class_decorators = [classes[part].decorator_list for part in name.split("::")[:-1] if part in classes]
-        marks[name] = " ".join(
-            ast.unparse(mark) for group in (*class_decorators, test.decorator_list) for mark in group
+        decorators_by_test[name] = " ".join(
+            ast.unparse(decorator) for group in (*class_decorators, test.decorator_list) for decorator in group
         )
-    return marks
+    return decorators_by_test
 
 
 def _surroundings(tree: ast.Module) -> list[str]:
     """Returns the code of a test file without its tests and imports, including other code in its classes."""
     tests = {id(test) for test in tests_of(tree).values()}
     holders = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    nodes = [*tree.body, *(inner for holder in holders for inner in holder.body)]
+    nodes = [*tree.body, *(statement for holder in holders for statement in holder.body)]
     plain_nodes = [node for node in nodes if not isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef)]
     return [ast.dump(node) for node in plain_nodes if id(node) not in tests and not only_words(node)]
 
@@ -231,19 +235,19 @@ class OldTestTrial:
         if sandbox.kind != "bubblewrap":
             return None
         folder, deadline = TrialFolder(sandbox, make_launch, self.settings), time.monotonic() + self.settings.seconds
-        current_names, suspects = {name: self.renamed.get(name, name) for name in names}, set(names)
+        current_names, suspect_names = {name: self.renamed.get(name, name) for name in names}, set(names)
         try:
             if versions_before := self._before(code=True):
                 _, red_tests = await self._ends(folder, current_names.values(), versions_before, deadline)
-                suspects = {name for name in suspects if current_names[name] not in red_tests}
-            if suspects:
-                suspects &= (await self._ends(folder, suspects, self._before(code=False), deadline))[1]
-            if suspects:
+                suspect_names = {name for name in suspect_names if current_names[name] not in red_tests}
+            if suspect_names:
+                suspect_names &= (await self._ends(folder, suspect_names, self._before(code=False), deadline))[1]
+            if suspect_names:
                 green_tests, _ = await self._ends(
-                    folder, [current_names[name] for name in suspects], UNCHANGED, deadline
+                    folder, [current_names[name] for name in suspect_names], UNCHANGED, deadline
                 )
-                suspects = {name for name in suspects if current_names[name] in green_tests}
-            return suspects
+                suspect_names = {name for name in suspect_names if current_names[name] in green_tests}
+            return suspect_names
         except (TimeoutError, OSError, DuckflowError, RecursionError, MemoryError):
             return None
 
@@ -306,8 +310,8 @@ class OldTestTrial:
         for name in names:
             path, _, test = name.partition("::")
             tests_by_file.setdefault(path, set()).add(test)
-        ends = await folder.run(self.command, tests_by_file, {}, versions, seconds)
-        broken_files = {end.file for end in ends if end.outcome == "broken"}
-        failed_names = {end.name for end in ends if end.outcome in ("failed", "begun")}
+        test_ends = await folder.run(self.command, tests_by_file, {}, versions, seconds)
+        broken_files = {test_end.file for test_end in test_ends if test_end.outcome == "broken"}
+        failed_names = {test_end.name for test_end in test_ends if test_end.outcome in ("failed", "begun")}
         failed_names |= {name for name in names if name.partition("::")[0] in broken_files}
-        return {end.name for end in ends if end.outcome == "passed"} - failed_names, failed_names
+        return {test_end.name for test_end in test_ends if test_end.outcome == "passed"} - failed_names, failed_names

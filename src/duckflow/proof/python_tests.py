@@ -47,9 +47,9 @@ def tests_in_question(before: str, after: str) -> FileTests:
 
 
 def _in_question(old: dict[str, Function], new: dict[str, Function]) -> FileTests:
-    shapes = {name: shape_of(test) for name, test in old.items()}
+    shape_by_name = {name: shape_of(test) for name, test in old.items()}
     bodies = {_body(name, test): name for name, test in old.items()}
-    changed_names = [name for name, test in new.items() if shape_of(test) != shapes.get(name)]
+    changed_names = [name for name, test in new.items() if shape_of(test) != shape_by_name.get(name)]
     copy_sources = {name: bodies[body] for name in changed_names if (body := _body(name, new[name])) in bodies}
     renamed_names = {name for name, source in copy_sources.items() if source not in new}
     copies = tuple(name for name in copy_sources if name not in renamed_names)
@@ -79,7 +79,7 @@ def _imported(tree: ast.Module) -> frozenset[str]:
             case _:
                 pass
     paths = (f"{folder}{name.replace('.', '/')}" for name in names for folder in ("", "src/"))
-    return frozenset(f"{path}{end}" for path in paths for end in (".py", "/__init__.py"))
+    return frozenset(f"{path}{suffix}" for path in paths for suffix in (".py", "/__init__.py"))
 
 
 def tests_of(tree: ast.Module) -> dict[str, Function]:
@@ -136,8 +136,8 @@ def _repeating(test: Function) -> set[ast.AST]:
     assertions = set[ast.AST]()
     for node in ast.walk(test):
         body: list[ast.stmt] = getattr(node, "body", None) or [] if isinstance(node, ast.stmt) else []
-        for before, after in pairwise([node, *body]):
-            match before, after:
+        for first_statement, next_statement in pairwise([node, *body]):
+            match first_statement, next_statement:
                 case (
                     (
                         ast.Assign(targets=[ast.Name(id=name)], value=value)
@@ -146,7 +146,7 @@ def _repeating(test: Function) -> set[ast.AST]:
                     ast.Assert(test=ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right])),
                 ):
                     texts = {name, ast.unparse(value)}
-                    assertions |= {after} if {ast.unparse(left), ast.unparse(right)} == texts else set()
+                    assertions |= {next_statement} if {ast.unparse(left), ast.unparse(right)} == texts else set()
                 case _:
                     pass
     return assertions
@@ -171,8 +171,8 @@ def _asserts(call: ast.Call) -> bool:
     if not ASSERTING.fullmatch(name):
         return False
     # assertEqual(x, x) and assertTrue(True) check nothing.
-    is_same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
-    return not is_same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
+    compares_same = len(call.args) > 1 and ast.dump(call.args[0]) == ast.dump(call.args[1])
+    return not compares_same and not (len(call.args) == 1 and isinstance(call.args[0], ast.Constant))
 
 
 def _asserting_lines(test: Function) -> Iterator[int]:

@@ -70,7 +70,7 @@ def new_names(changes: Sequence[FileVersions]) -> list[NewName]:
     words_before = {word for change in changes for form in (r"\w+", r"[\w-]+") for word in re.findall(form, change.old)}
     written_changes = [change for change in changes if change.after is not None and is_code(change.path)]
     defined_names = [name for change in written_changes for name in _defined(change.path, change.new)]
-    return [new for new in defined_names if new.name not in words_before and _may_be_told(new.name)]
+    return [new_name for new_name in defined_names if new_name.name not in words_before and _may_be_told(new_name.name)]
 
 
 def _may_be_told(name: str) -> bool:
@@ -87,7 +87,7 @@ def _defined(path: str, text: str) -> Iterator[NewName]:
         for number, line in enumerate(text.splitlines(), 1):
             if match := DEFINED.match(line):
                 yield NewName(path, match[1] or match[2], number, number)
-    elif key := next((key for endings, key in KEYS.items() if path.endswith(endings)), None):
+    elif key := next((key for file_endings, key in KEYS.items() if path.endswith(file_endings)), None):
         lines = [(number, key.match(line.lstrip())) for number, line in enumerate(text.splitlines(), 1)]
         keys = [NewName(path, match[1], number, number, is_key=True) for number, match in lines if match]
         yield from keys if len(keys) <= MOST_KEYS else ()
@@ -98,8 +98,8 @@ def _in_python(path: str, body: Iterable[ast.stmt], with_methods: bool) -> Itera
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         if all(QUIET_DECORATORS.fullmatch(ast.unparse(decorator)) for decorator in node.decorator_list):
-            bases = tuple(map(ast.unparse, node.bases)) if isinstance(node, ast.ClassDef) else ()
-            yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno, bases)
+            base_names = tuple(map(ast.unparse, node.bases)) if isinstance(node, ast.ClassDef) else ()
+            yield NewName(path, node.name, node.lineno, node.end_lineno or node.lineno, base_names)
         if isinstance(node, ast.ClassDef) and SETTINGS_CLASS.fullmatch(node.name):
             yield from _fields(path, node)
         # A method of a class that extends another one may be called by that one.
@@ -121,16 +121,18 @@ def unreached(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, 
     mention are usual is left out: such names are reached in another way, for example by a registry of subclasses or by
     the users of a library."""
     alarms = _unmentioned(names, texts)
-    unmentioned_names = [new for new in names if new.name in alarms]
-    places = {(new.path, new.is_key) for new in unmentioned_names}
+    unmentioned_names = [new_name for new_name in names if new_name.name in alarms]
+    places = {(new_name.path, new_name.is_key) for new_name in unmentioned_names}
     usual_places = {
         (path, is_key)
         for path, is_key in places
         if (_keys_are_for_others(path, names, texts) if is_key else _is_usual_in(path, names, texts))
     }
-    unusual_names = [new for new in unmentioned_names if (new.path, new.is_key) not in usual_places]
+    unusual_names = [new_name for new_name in unmentioned_names if (new_name.path, new_name.is_key) not in usual_places]
     return tuple(
-        new.name for new in unusual_names if new.is_key or not (_is_hook(new, texts) or _is_registered(new, texts))
+        new_name.name
+        for new_name in unusual_names
+        if new_name.is_key or not (_is_hook(new_name, texts) or _is_registered(new_name, texts))
     )
 
 
@@ -144,14 +146,14 @@ def _is_hook(new: NewName, texts: Mapping[str, str]) -> bool:
 
 def _is_registered(new: NewName, texts: Mapping[str, str]) -> bool:
     """Says whether a class that the new class extends, directly or not, may keep a list of its subclasses."""
-    bases = re.findall(r"\w+", " ".join(new.bases))
-    for base in bases:
-        pattern = re.compile(rf"^class {re.escape(base)}\b(.*)", re.MULTILINE)
+    base_names = re.findall(r"\w+", " ".join(new.bases))
+    for base_name in base_names:
+        pattern = re.compile(rf"^class {re.escape(base_name)}\b(.*)", re.MULTILINE)
         for text in texts.values():
             if match := pattern.search(text):
                 if REGISTRY.search(text):
                     return True
-                bases += [word for word in re.findall(r"\w+", match[1]) if word not in bases]
+                base_names += [word for word in re.findall(r"\w+", match[1]) if word not in base_names]
     return False
 
 
@@ -176,15 +178,15 @@ def _keys_are_for_others(path: str, names: Sequence[NewName], texts: Mapping[str
             return True
     new_names_here = {name.name for name in names}
     keys = [key for key in _defined(path, texts.get(path, "")) if key.is_key and _may_be_told(key.name)]
-    unmentioned = set(_unmentioned(keys, texts))
-    mentioned_count = len({key.name for key in keys} - unmentioned)
-    return not unmentioned <= new_names_here or mentioned_count < max(FEWEST_KEYS, len(unmentioned))
+    unmentioned_keys = set(_unmentioned(keys, texts))
+    mentioned_count = len({key.name for key in keys} - unmentioned_keys)
+    return not unmentioned_keys <= new_names_here or mentioned_count < max(FEWEST_KEYS, len(unmentioned_keys))
 
 
 def _unmentioned(names: Sequence[NewName], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Returns the names that no text mentions outside of their own definition. A name is left out if its beginning,
     such as `visit_`, is a string of its own in the code: the code may build the whole name from it."""
-    unmentioned_names = {new.name: new for new in names}
+    unmentioned_names = {new_name.name: new_name for new_name in names}
     if not unmentioned_names:
         return ()
     # The key `max-rows` is mentioned by `max_rows`, too.
@@ -219,7 +221,7 @@ def texts_of(folder: Path, seconds: float) -> dict[str, str] | None:
                 if entry.name not in HEAVY and entry.name != ".git" and not Path(entry.path, "pyvenv.cfg").exists():
                     folders.append(Path(entry.path))
             elif entry.is_file(follow_symlinks=False) and entry.stat().st_size <= LARGEST:
-                data = Path(entry.path).read_bytes()
-                if b"\0" not in data[:1024]:
-                    texts[os.path.relpath(entry.path, folder)] = data.decode("utf-8", "replace")
+                file_bytes = Path(entry.path).read_bytes()
+                if b"\0" not in file_bytes[:1024]:
+                    texts[os.path.relpath(entry.path, folder)] = file_bytes.decode("utf-8", "replace")
     return texts

@@ -71,10 +71,10 @@ class KeptRule(BaseModel):
         for change in changes:
             if not self.fits(change.path) or (change.after is None and not self.unchanged):
                 continue
-            is_elsewhere = (
+            is_new_elsewhere = (
                 self.path and change.before is None and not change.path.startswith(f"{self.path.strip('/')}/")
             )
-            if self.unchanged or is_elsewhere:
+            if self.unchanged or is_new_elsewhere:
                 yield change.path
             elif self.pattern:
                 yield from _added(self.pattern, change)
@@ -94,9 +94,9 @@ def _added(pattern: str, change: FileVersions) -> Iterator[str]:
     language = language_of(change.path)
     if language is None or not available():
         return
-    before, after = (_matches(pattern, text, language) for text in (change.old, change.new))
-    old_counts = Counter(text for _, text in before)
-    for line, text in after:
+    matches_before, matches_after = (_matches(pattern, text, language) for text in (change.old, change.new))
+    old_counts = Counter(text for _, text in matches_before)
+    for line, text in matches_after:
         if old_counts[text] > 0:
             old_counts[text] -= 1
         else:
@@ -184,8 +184,8 @@ def _rule(kind: str, parts: dict[str, str], words: str, changes: Sequence[FileVe
             return KeptRule(words=words, command=parts["command"].strip())
         case _:
             name = parts["name"].strip("`'\"").removesuffix("()")
-            is_usable = len(name) <= LONGEST_PATTERN and re.fullmatch(NAME, name)
-            return _forbidden(name, words, changes) if is_usable else None
+            is_valid_name = len(name) <= LONGEST_PATTERN and re.fullmatch(NAME, name)
+            return _forbidden(name, words, changes) if is_valid_name else None
 
 
 def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRule | None:
@@ -193,7 +193,7 @@ def _forbidden(name: str, words: str, changes: Sequence[FileVersions]) -> KeptRu
     sources = [
         change for change in changes if language_of(change.path) and name_pattern.search(f"{change.old}\n{change.new}")
     ]
-    endings = {f"*.{change.path.rpartition('.')[2]}" for change in sources}
-    if not endings and name.partition(".")[0] in PYTHON:
-        endings = {"*.py"}
-    return KeptRule(words=words, files=tuple(sorted(endings)), pattern=name) if endings else None
+    file_patterns = {f"*.{change.path.rpartition('.')[2]}" for change in sources}
+    if not file_patterns and name.partition(".")[0] in PYTHON:
+        file_patterns = {"*.py"}
+    return KeptRule(words=words, files=tuple(sorted(file_patterns)), pattern=name) if file_patterns else None

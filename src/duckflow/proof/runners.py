@@ -37,9 +37,9 @@ class TestRunner(NamedTuple):
 
     def tests_in_question(self, before: str, after: str) -> FileTests:
         """Returns the tests that a change of a file adds or alters. The text of a test reaches to the next test."""
-        old, new = self.tests(before), self.tests(after)
-        changed_names = tuple(name for name, text in new.items() if old.get(name) != text)
-        return FileTests(changed_names, (), (), frozenset(), frozenset(changed_names).intersection(old))
+        old_texts, new_texts = self.tests(before), self.tests(after)
+        changed_names = tuple(name for name, text in new_texts.items() if old_texts.get(name) != text)
+        return FileTests(changed_names, (), (), frozenset(), frozenset(changed_names).intersection(old_texts))
 
     def tests(self, text: str) -> dict[str, str]:
         """Returns the tests of a file with their texts, by name."""
@@ -48,18 +48,18 @@ class TestRunner(NamedTuple):
     def _each(self, text: str) -> Iterator[tuple[str, str]]:
         definitions = list(self.defines.finditer(text))
         for index, match in enumerate(definitions):
-            end = definitions[index + 1].start() if index + 1 < len(definitions) else len(text)
-            yield match["name"], " ".join(text[match.start() : end].split())
+            end_offset = definitions[index + 1].start() if index + 1 < len(definitions) else len(text)
+            yield match["name"], " ".join(text[match.start() : end_offset].split())
 
     def read(self, output: str) -> tuple[set[str], set[str]]:
         """Returns the names of the tests that passed, and of the tests that failed. A test that failed because a name
         is missing is in neither group."""
         passed_names, failed_names = set[str](), set[str]()
-        for end in self.ends.finditer(output):
-            name = end["name"]
-            if end["end"] in PASSED and not end.groupdict().get("left"):
+        for result_match in self.ends.finditer(output):
+            name = result_match["name"]
+            if result_match["end"] in PASSED and not result_match.groupdict().get("left"):
                 passed_names.add(name)
-            elif end["end"] in FAILED and not any(
+            elif result_match["end"] in FAILED and not any(
                 ABSENT.search(output, match.end(), match.end() + NEAR) for match in re.finditer(re.escape(name), output)
             ):
                 failed_names.add(name)

@@ -59,8 +59,8 @@ def stand_ins(changes: Sequence[FileVersions], texts: Mapping[str, str], command
     """Returns what a change, or the command that runs the tests, has put between the tests and the code. `texts` holds
     the files of the folder as they are now."""
     folder = _Folder(changes, texts)
-    found = folder.modules().joined(folder.imports()).joined(folder.fixtures()).joined(folder.patches())
-    return found.joined(folder.script_imports()).joined(folder.paths(command))
+    found_stand_ins = folder.modules().joined(folder.imports()).joined(folder.fixtures()).joined(folder.patches())
+    return found_stand_ins.joined(folder.script_imports()).joined(folder.paths(command))
 
 
 def reaching(changes: Sequence[FileVersions], reported: bool) -> list[str]:
@@ -96,31 +96,35 @@ class _Folder:
 
     def modules(self) -> StandIns:
         """Finds new modules that have the name of a module of the code."""
-        found = StandIns({})
+        found_stand_ins = StandIns({})
         code = {path: self._names(path) for path in self._texts if is_code(path)}
         for path in sorted(self._new - self._gone):
             if not MODULE.search(path) or TEST_MODULE.fullmatch(path):
                 continue
             among_tests, names = belongs_to_tests(path), self._names(path)
-            for other in code:
+            for other_path in code:
                 # A new module in the place of one that is gone, or beside another new one, has only been moved there.
-                if other == path or (not among_tests and other in self._gone | self._new):
+                if other_path == path or (not among_tests and other_path in self._gone | self._new):
                     continue
-                shared = {name[0] for name in names if any(inner[: len(name)] == name for inner in code[other])}
-                importing = self._texts if other in self._new else self._old_texts
+                shared = {
+                    name[0] for name in names if any(code_name[: len(name)] == name for code_name in code[other_path])
+                }
+                importing = self._texts if other_path in self._new else self._old_texts
                 shared = {name for name in shared if any(_imports(text, name) for text in importing.values())}
-                versions = {path: None, **{gone: self._changed[gone].before for gone in self._gone & {other}}}
+                versions = {path: None, **{gone: self._changed[gone].before for gone in self._gone & {other_path}}}
                 tests = self._users(shared, self._tests if among_tests else self._old_tests)
-                found = found.joined(StandIns(versions, tests, True))
-        packages = tuple(f"{path.rpartition('/')[0]}/" for path in found.versions if f"/{INIT}." in f"/{path}")
-        inner = [
+                found_stand_ins = found_stand_ins.joined(StandIns(versions, tests, True))
+        packages = tuple(
+            f"{path.rpartition('/')[0]}/" for path in found_stand_ins.versions if f"/{INIT}." in f"/{path}"
+        )
+        inner_paths = [
             path for path in self._new - self._gone if path.startswith(packages) and not TEST_MODULE.fullmatch(path)
         ]
-        return found._replace(versions={**found.versions, **dict.fromkeys(inner)})
+        return found_stand_ins._replace(versions={**found_stand_ins.versions, **dict.fromkeys(inner_paths)})
 
     def imports(self) -> StandIns:
         """Finds older tests that import something from elsewhere now, though the code still has it."""
-        found = StandIns({})
+        found_stand_ins = StandIns({})
         code = {name: path for path in self._texts if is_code(path) for name in self._names(path)}
         for path in self._old_tests:
             change = self._changed.get(path)
@@ -133,50 +137,50 @@ class _Folder:
                 for module, name in redirected
             ):
                 tests = frozenset(_tests_in(path, change.new) & _tests_in(path, change.old))
-                found = found.joined(StandIns({path: change.before}, tests, True))
-        return found
+                found_stand_ins = found_stand_ins.joined(StandIns({path: change.before}, tests, True))
+        return found_stand_ins
 
     def script_imports(self) -> StandIns:
         """Finds the same in tests in JavaScript, where files are imported by their relative paths."""
-        found = StandIns({})
+        found_stand_ins = StandIns({})
         for change in self._changed.values():
             tests = tests_by_runner(change.path, change.old).keys() & tests_by_runner(change.path, change.new)
             if change.path.endswith(".py") or not tests:
                 continue
-            after = dict(SCRIPT_IMPORT.findall(change.new))
+            targets_after = dict(SCRIPT_IMPORT.findall(change.new))
             for names, target in SCRIPT_IMPORT.findall(change.old):
-                if after.get(names, target) == target:
+                if targets_after.get(names, target) == target:
                     continue
                 place = posixpath.normpath(posixpath.join(posixpath.dirname(change.path), target))
                 files = [text for path, text in self._all_texts.items() if path.rpartition(".")[0] in (place, target)]
                 files += [self._all_texts[place]] if place in self._all_texts else []
                 if any(re.search(rf"\b{name}\b", text) for text in files for name in re.findall(r"\w+", names)):
-                    named = frozenset(f"{change.path}::{name}" for name in tests)
-                    found = found.joined(StandIns({change.path: change.before}, named, True))
-        return found
+                    test_names = frozenset(f"{change.path}::{name}" for name in tests)
+                    found_stand_ins = found_stand_ins.joined(StandIns({change.path: change.before}, test_names, True))
+        return found_stand_ins
 
     def fixtures(self) -> StandIns:
         """Finds new fixtures that have the name of an older one."""
-        older = {name for text in self._old_texts.values() for name in _fixtures(text)}
-        found = StandIns({})
+        older_fixtures = {name for text in self._old_texts.values() for name in _fixtures(text)}
+        found_stand_ins = StandIns({})
         for path in self._new:
             folder, _, name = path.rpartition("/")
-            if name == "conftest.py" and (shared := _fixtures(self._changed[path].new) & older):
+            if name == "conftest.py" and (names := _fixtures(self._changed[path].new) & older_fixtures):
                 below = [test for test in self._old_tests if test.startswith(f"{folder}/" if folder else "")]
-                using = [test for test in below if any(re.search(rf"\b{word}\b", self._texts[test]) for word in shared)]
-                found = found.joined(StandIns({path: None}, self._all_of(using)))
-        return found
+                using = [test for test in below if any(re.search(rf"\b{word}\b", self._texts[test]) for word in names)]
+                found_stand_ins = found_stand_ins.joined(StandIns({path: None}, self._all_of(using)))
+        return found_stand_ins
 
     def patches(self) -> StandIns:
         """Finds files among the tests that may change other modules now, and did not before."""
         changes = [change for change in self._changed.values() if change.path.endswith(".py")]
-        acting = {
+        content_by_path = {
             change.path: change.before
             for change in changes
             if belongs_to_tests(change.path) and change.after is not None and change.path not in self._old_tests
             if _acts(change.new) and not _acts(change.old)
         }
-        return StandIns(acting, self._all_of(self._old_tests)) if acting else StandIns({})
+        return StandIns(content_by_path, self._all_of(self._old_tests)) if content_by_path else StandIns({})
 
     def paths(self, command: str) -> StandIns:
         """Finds changed settings, and folders in a command, that decide between two modules of one name."""
@@ -192,11 +196,15 @@ class _Folder:
             if not is_code(change.path) and SETS_PATH.search(change.new) and change.new != change.old
         }
         folders = [folder for value in PATH_VARIABLE.findall(command) for folder in value.strip("'\"").split(":")]
-        named = {path for paths in double.values() for path in paths if any(lies_in(path, top) for top in folders)}
-        other = {path for paths in double.values() for path in paths if not named.isdisjoint(paths)} - named
+        named_paths = {
+            path for paths in double.values() for path in paths if any(lies_in(path, top) for top in folders)
+        }
+        other_paths = {
+            path for paths in double.values() for path in paths if not named_paths.isdisjoint(paths)
+        } - named_paths
         shadowing = dict[str, bytes | None]()
-        if not other.isdisjoint(self._changed) and named.isdisjoint(self._changed):
-            shadowing = dict.fromkeys(named)
+        if not other_paths.isdisjoint(self._changed) and named_paths.isdisjoint(self._changed):
+            shadowing = dict.fromkeys(named_paths)
         versions = {**settings, **shadowing}
         return StandIns(versions, tests, True) if versions else StandIns({})
 
@@ -206,8 +214,8 @@ class _Folder:
     def _names(self, path: str) -> list[Name]:
         """Returns the names by which a module can be imported: one for each folder around it that is no package."""
         *folders, file = path.split("/")
-        inner = () if file.startswith(f"{INIT}.") else (file.partition(".")[0],)
-        places = [(folders[:depth], (*folders[depth:], *inner)) for depth in range(len(folders) + 1)]
+        module_parts = () if file.startswith(f"{INIT}.") else (file.partition(".")[0],)
+        places = [(folders[:depth], (*folders[depth:], *module_parts)) for depth in range(len(folders) + 1)]
         return [name for place, name in places if name and "/".join(place) not in self._packages]
 
     def _users(self, names: Collection[str], paths: Sequence[str]) -> frozenset[str]:
@@ -234,17 +242,17 @@ def _parsed(text: str) -> ast.Module | None:
 
 def _bound(text: str) -> dict[str, tuple[Name, str]]:
     """Returns what a file imports absolutely, by the names that it has there: a module, or a name of a module."""
-    found = dict[str, tuple[Name, str]]()
+    import_by_name = dict[str, tuple[Name, str]]()
     for node in ast.walk(_parsed(text) or ast.Module([], [])):
         match node:
             case ast.Import(names=names):
-                found |= {alias.asname or alias.name: (tuple(alias.name.split(".")), "") for alias in names}
+                import_by_name |= {alias.asname or alias.name: (tuple(alias.name.split(".")), "") for alias in names}
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 source = tuple(module.split("."))
-                found |= {alias.asname or alias.name: (source, alias.name) for alias in names}
+                import_by_name |= {alias.asname or alias.name: (source, alias.name) for alias in names}
             case _:
                 pass
-    return found
+    return import_by_name
 
 
 def _imports(text: str, name: str) -> bool:
@@ -259,7 +267,9 @@ def _fixtures(text: str) -> set[str]:
     if "fixture" not in text:
         return set()
     functions = (node for node in ast.walk(_parsed(text) or ast.Module([], [])) if isinstance(node, ast.FunctionDef))
-    return {node.name for node in functions if any("fixture" in ast.unparse(mark) for mark in node.decorator_list)}
+    return {
+        node.name for node in functions if any("fixture" in ast.unparse(decorator) for decorator in node.decorator_list)
+    }
 
 
 def _acts(text: str) -> bool:

@@ -52,8 +52,10 @@ class TestsInQuestion:
 
     def added(self) -> frozenset[str]:
         """Returns the names that only the new code has."""
-        old, new = (frozenset(name for text in texts for name in names_in(text)) for texts in self._texts())
-        return new - old
+        names_before, names_after = (
+            frozenset(name for text in texts for name in names_in(text)) for texts in self._texts()
+        )
+        return names_after - names_before
 
     def lines(self) -> dict[str, set[int]]:
         """Returns the changed lines of code in Python, by file."""
@@ -154,14 +156,14 @@ class RedGreenTrial:
     async def _on_new(self, runs: TestRuns) -> None:
         """Runs the tests in the copy. The tests must pass here: only then does a failure on other code mean
         anything."""
-        ends = await runs.first(self.questions.names("tried"), self.questions.lines())
-        for end in ends:
-            self._reached.setdefault(end.name, {}).update(dict.fromkeys(end.ran))
-        for end in ends:
-            if end.outcome != "passed":
-                self._reached.pop(end.name, None)
+        test_ends = await runs.first(self.questions.names("tried"), self.questions.lines())
+        for test_end in test_ends:
+            self._reached.setdefault(test_end.name, {}).update(dict.fromkeys(test_end.ran))
+        for test_end in test_ends:
+            if test_end.outcome != "passed":
+                self._reached.pop(test_end.name, None)
         if not self._reached:
-            self._why = say("proof.not_green" if ends else "proof.not_run")
+            self._why = say("proof.not_green" if test_ends else "proof.not_run")
 
     async def _on_old(self, runs: TestRuns) -> None:
         """Runs the tests on the code before the change. If a test never ends there, or ends the whole process, the
@@ -169,12 +171,12 @@ class RedGreenTrial:
         there."""
         versions_before, tests_left = {change.path: change.before for change in self.questions.code}, set(self._reached)
         while tests_left:
-            ends = await runs.on_other(tests_left, versions_before, OLD_PATIENCE)
-            ends_by_test = by_test(ends, tests_left)
-            for name, own_ends in ends_by_test.items():
-                self._sort(name, own_ends)
-            self._absent |= set() if ends else tests_left
-            if not any(end.outcome == "begun" for end in ends):
+            test_ends = await runs.on_other(tests_left, versions_before, OLD_PATIENCE)
+            ends_by_test = by_test(test_ends, tests_left)
+            for name, ends_of_test in ends_by_test.items():
+                self._sort(name, ends_of_test)
+            self._absent |= set() if test_ends else tests_left
+            if not any(test_end.outcome == "begun" for test_end in test_ends):
                 return
             tests_left -= ends_by_test.keys()
 
@@ -182,13 +184,13 @@ class RedGreenTrial:
         """Puts a test into a group by how it ended on the code before the change: it failed, it lacked something that
         it needs, or it passed."""
         files, added_names = self.questions.files, self.questions.added()
-        failures = [end for end in ends if end.outcome in ("failed", "broken")]
-        kinds = {failure_kind(end, files[end.file], added_names) for end in failures}
-        if kinds & {"assertion", "error"} or any(end.outcome == "begun" for end in ends):
+        failures = [test_end for test_end in ends if test_end.outcome in ("failed", "broken")]
+        failure_kinds = {failure_kind(test_end, files[test_end.file], added_names) for test_end in failures}
+        if failure_kinds & {"assertion", "error"} or any(test_end.outcome == "begun" for test_end in ends):
             self._red.add(name)
-        elif "absent" in kinds:
+        elif "absent" in failure_kinds:
             self._absent.add(name)
-        elif any(end.outcome == "passed" for end in ends):
+        elif any(test_end.outcome == "passed" for test_end in ends):
             self._green.add(name)
 
     async def _on_broken(self, code: BrokenCode) -> None:
@@ -201,17 +203,17 @@ class RedGreenTrial:
         undecided_tests = {name: self._reached[name] or all_lines for name in (*self._absent, *self._green)}
         breaks = [candidate for path, numbers in lines.items() for candidate in breaks_of(path, texts[path], numbers)]
         if undecided_tests and breaks:
-            some_breaks = chosen(breaks, undecided_tests, MANY * self.settings.mutants)
-            await code.find(self._noticing, some_breaks, texts, undecided_tests, self.settings.mutants)
+            chosen_breaks = chosen(breaks, undecided_tests, MANY * self.settings.mutants)
+            await code.find(self._noticing, chosen_breaks, texts, undecided_tests, self.settings.mutants)
         self._guarding |= {name for name in undecided_tests if name not in self._noticing and code.fails(name)}
         if doubtful_tests := undecided_tests.keys() - self._noticing - self._guarding:
             await self._on_other_code(code, doubtful_tests)
 
     async def _on_other_code(self, code: BrokenCode, doubtful: Collection[str]) -> None:
-        ends = await code.runs.run(doubtful, None)
+        test_ends = await code.runs.run(doubtful, None)
         reached_lines = {
-            name: dict.fromkeys(place for end in own_ends for place in end.ran if is_code(place[0]))
-            for name, own_ends in by_test(ends, doubtful).items()
+            name: dict.fromkeys(place for test_end in ends_of_test for place in test_end.ran if is_code(place[0]))
+            for name, ends_of_test in by_test(test_ends, doubtful).items()
         }
         idle_tests = {name for name in reached_lines if not reached_lines[name]}
         paths = {path for places in reached_lines.values() for path, _ in places}
@@ -225,11 +227,11 @@ class RedGreenTrial:
             path: {line for places in reached_lines.values() for reached_path, line in places if reached_path == path}
             for path in texts
         }
-        every_break = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
-        breaks = [candidate for candidate in every_break if candidate not in code.tried]
+        all_breaks = [candidate for path, text in texts.items() for candidate in breaks_of(path, text, lines[path])]
+        breaks = [candidate for candidate in all_breaks if candidate not in code.tried]
         most_breaks = 2 * self.settings.mutants
-        some_breaks = chosen(breaks, reached_lines, MANY * most_breaks, scattered=True)
-        await code.find(self._guarding, some_breaks, texts, reached_lines, most_breaks, by_crash=True)
+        chosen_breaks = chosen(breaks, reached_lines, MANY * most_breaks, scattered=True)
+        await code.find(self._guarding, chosen_breaks, texts, reached_lines, most_breaks, by_crash=True)
         untried_tests = {name for name in idle_tests & self._green if self.questions.code and not code.tries[name]}
         self._hollow = {name for name in doubtful if code.missed_enough(name)} - self._guarding | untried_tests
 
@@ -250,15 +252,15 @@ class RedGreenTrial:
             # A test that was only altered does not count as new evidence.
             hollow_tests -= {*questions.names("altered")}
         untold_tests = [name for name in questions.names("tried") if name not in known_tests]
-        is_left_out = any(name not in self._reached for name in untold_tests)
-        why = self._why or (say("proof.not_green" if is_left_out else "proof.undecided") if untold_tests else None)
+        any_unreached = any(name not in self._reached for name in untold_tests)
+        cause = self._why or (say("proof.not_green" if any_unreached else "proof.undecided") if untold_tests else None)
         return Proof(
             red=tuple(sorted(self._red)),
             noticing=tuple(sorted(noticing_tests)),
             guarding=tuple(sorted(guarding_tests)),
             hollow=tuple(sorted(hollow_tests)),
             untold=tuple(untold_tests),
-            why=why if untold_tests or not known_tests else None,
+            why=cause if untold_tests or not known_tests else None,
             seconds=seconds,
         )
 

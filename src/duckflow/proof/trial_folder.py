@@ -174,31 +174,31 @@ class TrialFolder:
         shared_folders, folders = list[Path](), [(self._folder, os.open(self._folder, READ_FOLDER))]
         try:
             while folders:
-                folder, handle = folders.pop()
+                folder, folder_descriptor = folders.pop()
                 target = copy / folder.relative_to(self._folder)
                 try:
-                    for name in os.listdir(handle):
-                        path, file_stat = folder / name, os.stat(name, dir_fd=handle, follow_symlinks=False)
+                    for name in os.listdir(folder_descriptor):
+                        path, file_stat = folder / name, os.stat(name, dir_fd=folder_descriptor, follow_symlinks=False)
                         if str(path) in secret_paths or (folder.name == COMPILED and name.partition(".")[0] in stems):
                             continue
                         if stat.S_ISLNK(file_stat.st_mode):
-                            (target / name).symlink_to(os.readlink(name, dir_fd=handle))
+                            (target / name).symlink_to(os.readlink(name, dir_fd=folder_descriptor))
                         elif stat.S_ISDIR(file_stat.st_mode):
                             if name in SHARED or (path / "pyvenv.cfg").exists():
                                 shared_folders.append(path)
                                 continue
-                            folders.append((path, os.open(name, READ_FOLDER, dir_fd=handle)))
+                            folders.append((path, os.open(name, READ_FOLDER, dir_fd=folder_descriptor)))
                             (target / name).mkdir()
                         elif stat.S_ISREG(file_stat.st_mode):
                             files, size = files + 1, size + file_stat.st_size
                             if files > self._settings.copied_files or size > self._settings.copied_mb * MIB:
                                 raise DuckflowError("proof.too_large")
-                            _copy(handle, name, target / name)
+                            _copy(folder_descriptor, name, target / name)
                 finally:
-                    os.close(handle)
+                    os.close(folder_descriptor)
         finally:
-            for _, handle in folders:
-                os.close(handle)
+            for _, folder_descriptor in folders:
+                os.close(folder_descriptor)
         _put(copy, versions)
         return shared_folders
 
@@ -227,9 +227,9 @@ def _put(copy: Path, versions: Versions) -> None:
     """Writes these versions of files into the copy. The user's links are in the copy too, so a path that leads out of
     the copy is refused."""
     with contextlib.closing(Workspace(copy)) as workspace:
-        for path, data in versions.items():
-            if data is not None:
-                workspace.write_atomic(path, data)
+        for path, content in versions.items():
+            if content is not None:
+                workspace.write_atomic(path, content)
             else:
                 with contextlib.suppress(FileNotFoundError):
                     workspace.delete(path)
@@ -238,9 +238,9 @@ def _put(copy: Path, versions: Versions) -> None:
 def _read(report: int) -> list[TrialEnd]:
     if os.fstat(report).st_size > LONGEST_REPORT:
         return []
-    adapter, ends = TypeAdapter(TrialEnd), list[TrialEnd]()
+    adapter, test_ends = TypeAdapter(TrialEnd), list[TrialEnd]()
     for line in os.pread(report, LONGEST_REPORT, 0).split(b"\n", MOST_ENDS)[:MOST_ENDS]:
         with contextlib.suppress(ValueError):
-            ends.append(adapter.validate_json(line))
-    ended_tests = {(end.file, end.test) for end in ends if end.outcome != "begun"}
-    return [end for end in ends if end.outcome != "begun" or (end.file, end.test) not in ended_tests]
+            test_ends.append(adapter.validate_json(line))
+    ended_tests = {(end.file, end.test) for end in test_ends if end.outcome != "begun"}
+    return [end for end in test_ends if end.outcome != "begun" or (end.file, end.test) not in ended_tests]

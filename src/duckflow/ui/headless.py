@@ -115,9 +115,9 @@ class Headless:
             return "usage"
         else:
             report.notices.clear()
-            outcome = await conversation.say(f"{text}{wish}", attachments)
+            turn_outcome = await conversation.say(f"{text}{wish}", attachments)
             if not (report.ended or conversation.in_turn):
-                if outcome != "done":
+                if turn_outcome != "done":
                     return "failed"
                 report.said += report.notices
         return None
@@ -143,16 +143,16 @@ class Headless:
         from duckflow.ui.answer_shape import Unfit
 
         assert self._shape
-        for tries in range(SHAPE_TRIES + 1):
+        for try_number in range(SHAPE_TRIES + 1):
             report = self._report
             try:
                 self._value = self._shape.read(report.said[-1] if report.said else "")
                 return True
             except Unfit as problem:
-                if tries == SHAPE_TRIES or not report.ended or not ended_well(report.ended[0]):
+                if try_number == SHAPE_TRIES or not report.ended or not ended_well(report.ended[0]):
                     return False
-                wish = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
-            await self._conversation.say(wish)
+                correction_text = self._words("headless.shape_again", problem=str(problem), schema=self._shape.schema)
+            await self._conversation.say(correction_text)
         return False
 
     async def carry_through(self, answered: str) -> None:
@@ -177,8 +177,8 @@ class Headless:
         if question.kind == "gate":
             self._report.stopped_at, choice = question, NOBODY if question.gate else "no"
         elif question.kind == "duck_call":
-            goes_on = self._policy.name != "stop" and len(self._report.duck_calls) <= self._policy.times
-            choice = ON_DUCK_CALL[self._policy.name] if goes_on else "stop"
+            may_continue = self._policy.name != "stop" and len(self._report.duck_calls) <= self._policy.times
+            choice = ON_DUCK_CALL[self._policy.name] if may_continue else "stop"
         self._conversation.answer(question.question_id, choice=choice)
 
     def hear(self, number: int, event: Event) -> None:
@@ -212,23 +212,23 @@ class Headless:
         if self._code is not None and self._report.empty and outcome is None:
             # The latest turn has been reported, and nothing came after it.
             return self._code
-        result = self._report.result(state, fits, outcome)
+        turn_summary = self._report.result(state, fits, outcome)
         if self._shape:
-            if result.left_out:
-                self._progress(self._words("headless.left_out", what=", ".join(result.left_out)))
+            if turn_summary.left_out:
+                self._progress(self._words("headless.left_out", what=", ".join(turn_summary.left_out)))
             answer = json.dumps(self._value, ensure_ascii=False) if fits else ""
-            reason = result.why or ("" if fits else self._words("headless.no_shape"))
-            result = result.model_copy(update={"result": answer, "why": reason})
+            reason = turn_summary.why or ("" if fits else self._words("headless.no_shape"))
+            turn_summary = turn_summary.model_copy(update={"result": answer, "why": reason})
         if self._output is OutputFormat.TEXT:
-            if result.result:
-                print_out(plain(result.result))
-            if result.why and result.exit_code != 0:
-                print_err(plain(result.why))
+            if turn_summary.result:
+                print_out(plain(turn_summary.result))
+            if turn_summary.why and turn_summary.exit_code != 0:
+                print_err(plain(turn_summary.why))
         else:
             from duckflow.ui.stream_lines import ResultLine
 
-            self.lines.send(ResultLine(structured=self._value, **dict(result)))
-        return result.exit_code
+            self.lines.send(ResultLine(structured=self._value, **dict(turn_summary)))
+        return turn_summary.exit_code
 
     def _ask(self, question: Question) -> None:
         if question.kind == "duck_call":

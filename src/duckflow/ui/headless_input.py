@@ -76,9 +76,9 @@ def _pictures(line: dict[str, Any]) -> Iterator[Attachment]:
     for number, part in enumerate(_parts(line), 1):
         source: Any = part.get("source") or part.get("image_url")
         table = cast("dict[str, Any]", source) if isinstance(source, dict) else {}
-        data = table.get("data") or str(table.get("url", "")).partition(";base64,")[2]
-        if isinstance(data, str) and data:
-            yield Attachment(f"picture-{number}", data=data)
+        picture_data = table.get("data") or str(table.get("url", "")).partition(";base64,")[2]
+        if isinstance(picture_data, str) and picture_data:
+            yield Attachment(f"picture-{number}", data=picture_data)
 
 
 async def read_line() -> str:
@@ -110,8 +110,8 @@ async def lead(headless: Headless, conversation: Conversation, words: Words, is_
                 case LedLine("user", text, pictures=pictures):
                     turn_tasks.add(asyncio.create_task(headless.take_led(text, pictures, is_command)))
                 case LedLine("answer", text, question_id, choice):
-                    taken_answer = await conversation.answer(question_id, text, choice)
-                    headless.lines.taken(question_id, taken_answer)
+                    answer_outcome = await conversation.answer(question_id, text, choice)
+                    headless.lines.taken(question_id, answer_outcome)
                 case LedLine("interrupt"):
                     conversation.interrupt()
                 case LedLine("unreadable", text):

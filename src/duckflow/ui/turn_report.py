@@ -181,13 +181,13 @@ class TurnReport:
         self._actions.append(
             DoneAction(operation=result.operation, ok=result.ok, changed=changed_paths, for_model=result.for_model)
         )
-        is_deed = result.effect not in ("read", "talk")
+        has_effect = result.effect not in ("read", "talk")
         if result.for_user.key == LEFT_OUT:
             subject = str(result.for_user.values["what"])
             self._left_out += [subject] if subject not in self._left_out else []
-            self._lacks_deeds |= is_deed
+            self._lacks_deeds |= has_effect
         self._left_out = [subject for subject in self._left_out if subject not in changed_paths]
-        self._acted |= result.ok and is_deed
+        self._acted |= result.ok and has_effect
 
     def _verdict(self, call: Question) -> CalledDuck:
         details = tuple(self._words.phrase(phrase) for phrase in call.details)

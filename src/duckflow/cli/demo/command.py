@@ -168,15 +168,15 @@ async def _tour(
     setup = Setup(settings, Paths(top / "data", top / "config", top / "cache"), work_folder, words)
     session = begin(top / "data/demo.db", SESSION, work_folder, words.language)
     model = TourModel(words, delay)
-    built = build_conversation(setup, session, partial(_connected, model))
-    guide = Guide(built.conversation, line, words, looks, model)
+    built_conversation = build_conversation(setup, session, partial(_connected, model))
+    guide = Guide(built_conversation.conversation, line, words, looks, model)
     lead_task = asyncio.create_task(guide.lead())
     try:
         guide.open()
         await typing
     finally:
         lead_task.cancel()
-        await built.close()
+        await built_conversation.close()
         guide.close()
         session.close()
 

@@ -160,16 +160,16 @@ class TourModel(WithoutTools):
         pass
 
     def _reply(self, request: Request) -> str:
-        words, shape = self._words, (request.schema or {}).get("properties", {})
-        if not shape:
+        words, fields = self._words, (request.schema or {}).get("properties", {})
+        if not fields:
             asked_text = request.messages[-1].text
             # The path that the message names last is the one that it asks for.
             paths = sorted(BODIES, key=asked_text.rfind)
             return words(BODIES[paths[-1]])
-        if "actions" in shape:
+        if "actions" in fields:
             off_script = decided(words("demo.off_script"), answer(words("demo.off_script")))
             return _json(self._decisions.popleft() if self._decisions else off_script)
-        draft = drafted_plan if "steps" in shape else drafted_tasks if "tasks" in shape else drafted_report
+        draft = drafted_plan if "steps" in fields else drafted_tasks if "tasks" in fields else drafted_report
         return _json(draft(words))
 
 

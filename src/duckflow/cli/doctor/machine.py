@@ -32,24 +32,26 @@ def check_settings(
     """Returns the settings and the findings about them. If the settings cannot be read, it returns the defaults, so
     that the other checks can still run."""
     try:
-        loaded = load(paths.user_config, folder, {"language": language})
+        loaded_config = load(paths.user_config, folder, {"language": language})
     except UsageError as problem:
         return Settings(), [broken("settings", problem)]
-    return loaded.settings, [*_layers(paths, folder), *_values(loaded, words)]
+    return loaded_config.settings, [*_layers(paths, folder), *_values(loaded_config, words)]
 
 
 def _layers(paths: Paths, folder: Path) -> Iterator[DoctorFinding]:
     for kind, path in (("user", paths.user_config), ("project", folder / PROJECT_FILE)):
-        exists = path.is_file()
-        yield good("settings", say(f"doctor.layer.{kind}" if exists else f"doctor.no_layer.{kind}", path=str(path)))
+        file_exists = path.is_file()
+        yield good(
+            "settings", say(f"doctor.layer.{kind}" if file_exists else f"doctor.no_layer.{kind}", path=str(path))
+        )
     if names := [name for name in FROM_ENVIRONMENT if os.environ.get(name)]:
         yield good("settings", say("doctor.layer.environment", names=", ".join(names)))
 
 
 def _values(loaded: Loaded, words: Words) -> Iterator[DoctorFinding]:
     for name, value in list_settings(loaded.settings):
-        if origin := loaded.origins.get(name):
-            origin_text = describe_origin(name, origin, words)
+        if value_origin := loaded.origins.get(name):
+            origin_text = describe_origin(name, value_origin, words)
             yield good("settings", say("doctor.value", name=name, value=show_value(name, value), origin=origin_text))
 
 
@@ -119,19 +121,21 @@ def _local(paths: Paths) -> Iterator[DoctorFinding]:
     else:
         yield good("machine", say("doctor.runtime"))
     try:
-        holdings = Weights(paths.models, os.environ).holdings()
+        weights_files = Weights(paths.models, os.environ).holdings()
     except OSError as problem:
         unreadable_phrase = say("doctor.no_data", path=str(paths.models), reason=problem.strerror or str(problem))
         yield DoctorFinding("machine", "note", unreadable_phrase, say("fix.data"))
         return
-    for holding in holdings:
-        if holding.complete:
-            yield good("machine", say("doctor.weights", name=holding.model.name, path=str(holding.path)))
-        elif holding.size:
-            share = round(100 * holding.size / holding.model.size)
-            partly_phrase = say("doctor.weights_partly", name=holding.model.name, percent=share)
-            yield DoctorFinding("machine", "note", partly_phrase, say("fix.weights_partly", name=holding.model.name))
-    if not any(holding.size for holding in holdings):
+    for weights_file in weights_files:
+        if weights_file.complete:
+            yield good("machine", say("doctor.weights", name=weights_file.model.name, path=str(weights_file.path)))
+        elif weights_file.size:
+            percent = round(100 * weights_file.size / weights_file.model.size)
+            partly_phrase = say("doctor.weights_partly", name=weights_file.model.name, percent=percent)
+            yield DoctorFinding(
+                "machine", "note", partly_phrase, say("fix.weights_partly", name=weights_file.model.name)
+            )
+    if not any(weights_file.size for weights_file in weights_files):
         yield DoctorFinding("machine", "note", say("doctor.no_weights"), say("fix.weights"))
 
 

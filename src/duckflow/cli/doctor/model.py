@@ -40,9 +40,9 @@ class DoctorFinding:
 
     def lines(self, words: Words) -> list[str]:
         """Returns the lines of the finding. The first line names the fact; the other lines say how to fix it."""
-        first_line, *fixes = words.phrase(self.what).split("\n")
-        fixes += words.phrase(self.fix).split("\n") if self.fix else []
-        return [plain(f"{MARKS[self.state]} {first_line}"), *(plain(f"    → {line}") for line in fixes)]
+        first_line, *fix_lines = words.phrase(self.what).split("\n")
+        fix_lines += words.phrase(self.fix).split("\n") if self.fix else []
+        return [plain(f"{MARKS[self.state]} {first_line}"), *(plain(f"    → {line}") for line in fix_lines)]
 
     def as_json(self, words: Words) -> dict[str, Any]:
         return {

@@ -19,12 +19,12 @@ from duckflow.ui.streams import print_out
 
 
 def run_init(options: Options, words: Words, paths: Paths) -> int:
-    is_alone = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
+    is_unattended = options.yes or not (sys.stdin.isatty() and sys.stdout.isatty())
     flags = {"language": options.lang, "mode": options.mode}
-    flags |= {"model": options.model} if options.model is not None or is_alone else {}
-    ask = _Unasked(options.yes, options.force) if is_alone else _Asking(words)
+    flags |= {"model": options.model} if options.model is not None or is_unattended else {}
+    asker = _Unasked(options.yes, options.force) if is_unattended else _Asking(words)
     try:
-        notes = asyncio.run(set_up(ask, flags, words, paths, Path.cwd()))
+        notes = asyncio.run(set_up(asker, flags, words, paths, Path.cwd()))
     except InterviewLeft:
         print_out(words("init.nothing"))
         return exit_code_of("interrupted")

@@ -162,15 +162,15 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
     """Puts the key into the keyring. Returns the settings that lead to the model (the first makes it the default), and
     notes for the user. Without a keyring the notes say how to pass on the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
-    is_known = endpoint.name in catalogue({}, os.environ)
-    if not is_known:
+    is_in_catalogue = endpoint.name in catalogue({}, os.environ)
+    if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "base_url"), endpoint.base_url))
     if choice.key is None:
         return tuple(settings), ()
     if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
         return tuple(settings), (say("own.in_keyring"),)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
-    if not is_known:
+    if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
     lacks_keyring = may_be_stored(endpoint) and find_spec("keyring") is None
     return tuple(settings), (say("own.export_or_keyring" if lacks_keyring else "own.export", variable=variable),)

@@ -47,13 +47,13 @@ class InitAnswers:
 async def interview(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
     """Asks for every answer that the flags do not give, in the language of the first answer. The first choice of each
     question is the present setting, or else the most common one."""
-    layer = read_toml(paths.user_config) if paths.user_config.exists() else {}
+    user_settings = read_toml(paths.user_config) if paths.user_config.exists() else {}
     codes = [words.language, *(code for code in languages() if code != words.language)]
     words.language = flags.get("language") or await _asked(ask, "language", _languages(codes))
     answers = InitAnswers(words.language, flags.get("model") or "", "")
     if "model" not in flags:
-        answers = await _with_model(answers, ask, paths, layer.get("llm", {}).get("model", ""))
-    modes = sorted(_modes(), key=lambda choice: choice.key != layer.get("safety", {}).get("mode"))
+        answers = await _with_model(answers, ask, paths, user_settings.get("llm", {}).get("model", ""))
+    modes = sorted(_modes(), key=lambda choice: choice.key != user_settings.get("safety", {}).get("mode"))
     return replace(answers, mode=flags.get("mode") or await _asked(ask, "mode", modes))
 
 
@@ -101,8 +101,8 @@ def models_at_hand() -> list[str]:
 def config_text(language: str, model: str, mode: str) -> str:
     """Writes a config in which everything but the three answers is a comment."""
     known_languages = ", ".join(map(write_value, languages()))
-    wishes = {"language": write_value(language), "model": write_value(model), "mode": write_value(mode)}
-    return Template(read_piece(language, "config.toml")).substitute(wishes, languages=known_languages)
+    template_values = {"language": write_value(language), "model": write_value(model), "mode": write_value(mode)}
+    return Template(read_piece(language, "config.toml")).substitute(template_values, languages=known_languages)
 
 
 def agents_text(project: ProjectSurvey, words: Words) -> str:
@@ -111,8 +111,8 @@ def agents_text(project: ProjectSurvey, words: Words) -> str:
     if project.about:
         lines += [project.about, ""]
     if project.languages:
-        counts = ", ".join(words("init.language", name=name, files=files) for name, files in project.languages)
-        lines += [words("init.languages", languages=counts), ""]
+        languages_text = ", ".join(words("init.language", name=name, files=files) for name, files in project.languages)
+        lines += [words("init.languages", languages=languages_text), ""]
     lines += [f"## {words('init.commands')}", ""]
     lines += [f"- {words(f'init.purpose.{purpose}')}: `{command}`" for purpose, command in project.commands]
     lines += [] if any(purpose == "test" for purpose, _ in project.commands) else [f"- {words('init.no_tests')}"]
@@ -132,14 +132,14 @@ ASK_DRAFT = "init.ask.agents"
 
 async def set_up(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
     """Sets everything up. Returns lines on the files that were written or left alone, and on how to go on."""
-    wishes = await interview(ask, flags, words, paths)
-    lacking = [*_lacking(wishes.model, paths)]
-    config, agents = await _config(ask, wishes, paths.user_config), await _agents(ask, words, folder)
+    answers = await interview(ask, flags, words, paths)
+    missing_phrases = [*_lacking(answers.model, paths)]
+    config, agents = await _config(ask, answers, paths.user_config), await _agents(ask, words, folder)
     has_draft = agents.key not in ("init.left", "init.left_out")
-    has_model = bool(wishes.settings) or (not lacking and await _finds_model(wishes.model, paths))
+    has_model = bool(answers.settings) or (not missing_phrases and await _finds_model(answers.model, paths))
     return [
-        *wishes.told,
-        *lacking,
+        *answers.told,
+        *missing_phrases,
         config,
         agents,
         *([say("init.read_agents")] if has_draft else []),
@@ -195,15 +195,15 @@ async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
 
 async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
     path, old_name = folder / AGENTS_FILE, ""
-    exists = path.exists() or path.is_symlink()
-    if exists and not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
+    file_exists = path.exists() or path.is_symlink()
+    if file_exists and not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
         return say("init.left", path=AGENTS_FILE)
     # The home folder is no project, so Enter alone writes no draft there.
     default_choice = KEEP if folder in (Path.home(), Path("/")) else CHANGE
-    if not exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=default_choice):
+    if not file_exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=default_choice):
         return say("init.left_out", path=AGENTS_FILE)
     text = agents_text(survey(folder), words)
-    if exists:
+    if file_exists:
         old_name = _put_aside(path)
     try:
         with path.open("x", encoding="utf-8", newline="\n") as file:
@@ -214,14 +214,14 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
 
 
 def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
-    layer = read_toml(path)
+    written_settings = read_toml(path)
     wanted_values = (
         (("language",), wishes.language),
         (("llm", "model"), wishes.model),
         (("safety", "mode"), wishes.mode),
     )
     for key, value in (*wanted_values, *wishes.settings):
-        table = layer
+        table = written_settings
         for name in key[:-1]:
             table = table.get(name, {})
         if table.get(key[-1], "") != value:

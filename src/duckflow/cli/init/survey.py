@@ -100,8 +100,8 @@ def _by_files(folder: WorkFolder, names: set[str]) -> Iterator[Found]:
         if file in names:
             yield purpose, command
     project = folder.text("pyproject.toml")
-    for mark, purpose, command in IN_PYPROJECT:
-        if mark in project:
+    for searched_text, purpose, command in IN_PYPROJECT:
+        if searched_text in project:
             yield purpose, command
 
 
@@ -185,7 +185,7 @@ def survey(folder: Path) -> ProjectSurvey:
 def _files(workspace: Workspace) -> list[str]:
     """Lists files, without hidden files and files that git ignores. Stops after a number of files or seconds."""
     is_ignored = ignored_in(workspace)
-    end = time.monotonic() + MOST_SECONDS
+    deadline = time.monotonic() + MOST_SECONDS
     entries = workspace.walk(enter=lambda entry: not entry.name.startswith(".") and not is_ignored(entry))
     files = (
         entry.path
@@ -193,7 +193,7 @@ def _files(workspace: Workspace) -> list[str]:
         if entry.kind == "file" and not entry.name.startswith(".") and not is_ignored(entry)
     )
     try:
-        return [*itertools.islice(itertools.takewhile(lambda _: time.monotonic() < end, files), MOST_FILES)]
+        return [*itertools.islice(itertools.takewhile(lambda _: time.monotonic() < deadline, files), MOST_FILES)]
     except (OSError, ToolError):
         return []
 

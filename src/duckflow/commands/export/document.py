@@ -42,9 +42,9 @@ def _lines(transcript: Transcript, words: Words) -> Iterator[str]:
 
 def _turn(turn: TurnRecord, words: Words) -> Iterator[str]:
     yield from ("", f"## {words('export.turn', turn=turn.number)}", "", quoted(turn.asked))
-    for entry in turn.entries:
+    for turn_entry in turn.entries:
         yield ""
-        yield from _entry(entry, words)
+        yield from _entry(turn_entry, words)
     if turn.why:
         yield from ("", f"*{line(words.phrase(turn.why))}*")
 
@@ -93,9 +93,9 @@ def quoted(text: str) -> str:
 
 
 def code(text: str) -> str:
-    ticks = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
+    backticks = "`" * (max((len(run) for run in re.findall(r"`+", text)), default=0) + 1)
     padding = " " if "`" in text else ""
-    return f"{ticks}{padding}{plain(text)}{padding}{ticks}"
+    return f"{backticks}{padding}{plain(text)}{padding}{backticks}"
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -126,11 +126,11 @@ def harmless(text: str) -> str:
 
 def _escaped(text: str) -> str:
     escaped_pieces: list[str] = []
-    end = 0
+    previous_end = 0
     for match in CODE.finditer(text):
-        escaped_pieces += [TAG.sub(r"\\\g<0>", text[end : match.start()]), match[0]]
-        end = match.end()
-    return "".join([*escaped_pieces, TAG.sub(r"\\\g<0>", text[end:])])
+        escaped_pieces += [TAG.sub(r"\\\g<0>", text[previous_end : match.start()]), match[0]]
+        previous_end = match.end()
+    return "".join([*escaped_pieces, TAG.sub(r"\\\g<0>", text[previous_end:])])
 
 
 class Format(StrEnum):
@@ -172,8 +172,8 @@ def save(path: Path, text: str) -> None:
     it."""
     new_file = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
     try:
-        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file_descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        with os.fdopen(file_descriptor, "w", encoding="utf-8") as file:
             file.write(text)
         new_file.replace(path)
     except OSError as problem:

@@ -27,7 +27,7 @@ def svg_chart(points: Points, words: Words) -> str:
     if not points:
         return ""
     shown_points = thinned(points, MOST_POINTS)
-    scale = (WIDTH - LEFT) / max(1, len(shown_points) - 1)
+    point_width = (WIDTH - LEFT) / max(1, len(shown_points) - 1)
 
     def height(value: float) -> float:
         return TOP + (1 - value) * (HEIGHT - TOP - BOTTOM)
@@ -40,7 +40,7 @@ def svg_chart(points: Points, words: Words) -> str:
         parts.append(f'<text x="{LEFT - 6}" y="{height(value) + 4:.1f}" text-anchor="end">{value:.1f}</text>')
     for name in NAMES:
         values = [getattr(vitals, name) for _, vitals in shown_points]
-        line = " ".join(f"{LEFT + index * scale:.1f},{height(value):.1f}" for index, value in enumerate(values))
+        line = " ".join(f"{LEFT + index * point_width:.1f},{height(value):.1f}" for index, value in enumerate(values))
         parts.append(
             f'<polyline class="{name}" points="{line}"><title>{escape(words(f"vital.{name}"))}</title></polyline>'
         )
@@ -93,8 +93,8 @@ def _page(transcript: Transcript, words: Words) -> Iterator[str]:
     if plans := transcript.state.plans.values():
         trees = "\n\n".join(plan_tree(plan, words) for plan in plans)
         yield f"<h2>{safe(words('export.plan'))}</h2><pre>{safe(trees)}</pre>"
-    if chart := svg_chart(transcript.vitals, words):
-        yield f"<h2>{safe(words('export.vitals'))}</h2>{chart}"
+    if chart_html := svg_chart(transcript.vitals, words):
+        yield f"<h2>{safe(words('export.vitals'))}</h2>{chart_html}"
     if lines := costs(transcript, words):
         yield f"<h2>{safe(words('export.cost'))}</h2><ul>{''.join(f'<li>{safe(line)}</li>' for line in lines)}</ul>"
     render = _renderer()
@@ -109,8 +109,8 @@ def _turn(turn: TurnRecord, words: Words, render: Callable[[str], str]) -> Itera
     name = safe(words("export.turn", turn=turn.number))
     yield f'<section class="turn" id="{anchor}"><h3><a href="#{anchor}">{name}</a> <time>{clock_time}</time></h3>'
     yield f'<div class="user">{safe(turn.asked)}</div>'
-    for entry in turn.entries:
-        yield from _entry(entry, words, render)
+    for turn_entry in turn.entries:
+        yield from _entry(turn_entry, words, render)
     if turn.why:
         yield f'<p class="why {escape(turn.outcome)}">{safe(words.phrase(turn.why))}</p>'
     yield "</section>"
@@ -130,8 +130,8 @@ def _entry(entry: Entry, words: Words, render: Callable[[str], str]) -> Iterator
             details = "".join(f"<p>{safe(words.phrase(detail))}</p>" for detail in entry.details)
             yield f'<div class="note">{sentence}{text}{details}</div>'
         case "deed":
-            mark = f'<span class="{_state(entry)}">{MARKS[entry.ok]}</span>'
-            yield _details(entry, f"{mark} <code>{safe(entry.text)}</code> {sentence}", words)
+            mark_html = f'<span class="{_state(entry)}">{MARKS[entry.ok]}</span>'
+            yield _details(entry, f"{mark_html} <code>{safe(entry.text)}</code> {sentence}", words)
         case "gate" | "duck":
             answer = entry.answered(words)
             face = "🦆" if entry.kind == "duck" else "?"

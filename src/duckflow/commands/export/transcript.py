@@ -149,8 +149,8 @@ class Transcript:
             case PlanItem(plan=plan) if plan.status in PLANS_TOLD:
                 self._add(Entry("note", phrase=say(PLANS_TOLD[plan.status], name=plan.name)))
             case ReportItem(report=report):
-                counts = {"done": report.done, "failed": report.failed, "left": report.left}
-                summary = say(f"job.ended.{item.status}", job=item.job_name, **counts)
+                step_counts = {"done": report.done, "failed": report.failed, "left": report.left}
+                summary = say(f"job.ended.{item.status}", job=item.job_name, **step_counts)
                 details = [say("job.cause", cause=clean(cause)) for cause in report.causes]
                 details += [say("job.next", next=clean(report.next_action))] if report.next_action else []
                 self._add(Entry("note", clean(report.summary), summary, ok=item.status == "completed", details=details))

@@ -146,7 +146,7 @@ def _value(file: BinaryIO, kind: int) -> Any:
 
 
 def _text(file: BinaryIO) -> str:
-    (length,) = struct.unpack("<Q", file.read(8))
-    if length > HEAD:
+    (text_length,) = struct.unpack("<Q", file.read(8))
+    if text_length > HEAD:
         raise struct.error("too long")
-    return file.read(length).decode("utf-8", "replace")
+    return file.read(text_length).decode("utf-8", "replace")

@@ -184,9 +184,9 @@ class Hub:
         with client.stream("GET", self._url, headers=headers) as response:
             if response.status_code not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
                 raise SourceUnavailable(f"HTTP {response.status_code}")
-            first_byte, length = _extent(response.status_code, response.headers)
-            if length not in (None, total_bytes):
-                raise SourceUnavailable(f"its file has {length} bytes, not {total_bytes}")
+            first_byte, file_length = _extent(response.status_code, response.headers)
+            if file_length not in (None, total_bytes):
+                raise SourceUnavailable(f"its file has {file_length} bytes, not {total_bytes}")
             if first_byte > start:
                 raise SourceUnavailable("it skipped a part of the file")
             incoming.cut(first_byte)
@@ -219,5 +219,5 @@ def _extent(status: int, headers: Mapping[str, str]) -> tuple[int, int | None]:
         if content_range is None:
             raise SourceUnavailable("it does not say which part of the file it sends")
         return int(content_range[1]), None if content_range[2] == "*" else int(content_range[2])
-    length = headers.get("content-length", "")
-    return 0, int(length) if length.isdigit() else None
+    length_header = headers.get("content-length", "")
+    return 0, int(length_header) if length_header.isdigit() else None

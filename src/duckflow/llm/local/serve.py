@@ -21,14 +21,14 @@ PR_SET_PDEATHSIG = 1
 
 
 def main() -> NoReturn:
-    order: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
-    _die_with(order["parent"])
+    received_settings: dict[str, Any] = json.loads(sys.stdin.buffer.readline())
+    _die_with(received_settings["parent"])
     threading.Thread(target=_die_at_end_of_input, daemon=True).start()
     # Everything that the library prints goes to the log: stdout carries only our one line.
     answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:
-        server = _server(sys.argv[1], order)
+        server = _server(sys.argv[1], received_settings)
     except (ImportError, RuntimeError, OSError) as error:
         # The library writes its log from a thread of its own, and has no way to wait for it.
         time.sleep(LOG_SECONDS)

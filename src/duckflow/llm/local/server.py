@@ -34,10 +34,10 @@ def _allowed_topologies(system: Path) -> list[Path]:
 
 def _container_limit(system: Path) -> int:
     """Returns the CPUs that a container's quota of time is worth, rounded up; 0 without a limit."""
-    quota, _, period = first_line(system / "fs" / "cgroup" / "cpu.max").partition(" ")
-    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+    quota_text, _, period = first_line(system / "fs" / "cgroup" / "cpu.max").partition(" ")
+    if not quota_text.isdigit() or not period.isdigit() or int(period) == 0:
         return 0
-    return max(1, -(-int(quota) // int(period)))
+    return max(1, -(-int(quota_text) // int(period)))
 
 
 def first_line(path: Path) -> str:
@@ -107,9 +107,9 @@ class LocalServer:
         try:
             if self._log is not None:
                 self._log.parent.mkdir(parents=True, exist_ok=True)
-                handle = os.open(self._log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-                os.fchmod(handle, 0o600)
-                return os.fdopen(handle, "w+b")
+                file_descriptor = os.open(self._log, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+                os.fchmod(file_descriptor, 0o600)
+                return os.fdopen(file_descriptor, "w+b")
         except OSError:
             # A log that cannot be written must not keep the server from starting.
             pass
@@ -152,7 +152,7 @@ class LocalServer:
         """Sends the child process its settings and returns its answer; empty if the process died before."""
         assert process.stdin is not None and process.stdout is not None
         self.key = secrets.token_urlsafe(24)
-        order = self._settings.model_dump() | {
+        sent_settings = self._settings.model_dump() | {
             "parent": os.getpid(),
             "key": self.key,
             "context": self._settings.context or DEFAULT_CONTEXT,
@@ -160,7 +160,7 @@ class LocalServer:
             # The server appends the file name directly to this.
             "prefixes": f"{self._prefixes}/" if self._prefixes else "",
         }
-        process.stdin.write(json.dumps(order).encode() + b"\n")
+        process.stdin.write(json.dumps(sent_settings).encode() + b"\n")
         line = await process.stdout.readline()
         return cast("dict[str, str]", json.loads(line)) if line.endswith(b"\n") else {}
 

@@ -56,12 +56,12 @@ class Weights:
         return tuple(self._holding(model) for model in self._catalogue)
 
     def installed(self) -> tuple[Holding, ...]:
-        return tuple(holding for holding in self.holdings() if holding.complete)
+        return tuple(weights_file for weights_file in self.holdings() if weights_file.complete)
 
     def path(self, name: str) -> Path | None:
         """Returns the file of a local model, or None if the model is not installed."""
-        holding = self.holding(name)
-        return holding.path if holding.complete else None
+        weights_file = self.holding(name)
+        return weights_file.path if weights_file.complete else None
 
     def holding(self, name: str) -> Holding:
         """Returns a known model by name, or the user's own file by its path."""
@@ -112,10 +112,10 @@ class Weights:
             return False
         incoming = Incoming(self._folder, model)
         with self._ready(model), incoming.alone():
-            existed = incoming.final.exists() or incoming.partial.exists()
+            had_files = incoming.final.exists() or incoming.partial.exists()
             incoming.discard()
             incoming.final.unlink(missing_ok=True)
-        return existed
+        return had_files
 
     def _holding(self, model: LocalModel) -> Holding:
         incoming = Incoming(self._folder, model)

@@ -103,10 +103,10 @@ def _with_thinking(body: dict[str, Any], asked: WireRequest) -> dict[str, Any]:
     if version >= ADAPTIVE:
         if effort == "none":
             return body | {"thinking": {"type": "disabled"}}
-        display = {"display": "summarized"} if asked.takes("display") else {}
+        display_field = {"display": "summarized"} if asked.takes("display") else {}
         level = {"minimal": "low", "xhigh": "xhigh" if version >= GREATEST_NAMED else "max"}.get(effort, effort)
         config = as_table(body.get("output_config")) | {"effort": level}
-        return body | {"thinking": {"type": "adaptive", **display}, "output_config": config}
+        return body | {"thinking": {"type": "adaptive", **display_field}, "output_config": config}
     longest_reply = asked.facts.longest_reply or REPLY_TOKENS
     reply_tokens = min(longest_reply, int(body["max_tokens"]) + BUDGETS.get(effort, 0))
     budget = min(BUDGETS.get(effort, 0), reply_tokens - LEAST_BUDGET)
@@ -123,8 +123,8 @@ def _blocks(message: PromptMessage, asked: WireRequest) -> Iterator[dict[str, An
     if message.text.strip():
         yield from thoughts_for("", thoughts)
         yield {"type": "text", "text": message.text}
-    for media, data in asked.pictures(message):
-        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": data}}
+    for media, picture_data in asked.pictures(message):
+        yield {"type": "image", "source": {"type": "base64", "media_type": media, "data": picture_data}}
     for call in message.calls:
         yield from thoughts_for(call.call_id, thoughts)
         yield {"type": "tool_use", "id": _wire_id(call.call_id), "name": call.name, "input": arguments(call.arguments)}
@@ -156,7 +156,7 @@ def closed(schema: Any) -> Any:
     """Returns the schema in the form that the endpoint takes: objects allow no other fields, and bounds are left
     out."""
     if isinstance(schema, list):
-        return [closed(item) for item in cast("list[Any]", schema)]
+        return [closed(listed_schema) for listed_schema in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     table: dict[str, Any] = {}
@@ -228,16 +228,16 @@ class AnthropicReader(ThoughtKeeper):
 
 def _counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Returns the usage under the names of the chat wire, where the prompt includes tokens from the cache."""
-    counts: dict[str, Any] = {}
+    token_counts: dict[str, Any] = {}
     if "input_tokens" in usage and usage["input_tokens"] is not None:
         cached_tokens, written_tokens = (
             as_count(usage.get(name)) for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
         )
-        counts["prompt_tokens"] = as_count(usage["input_tokens"]) + cached_tokens + written_tokens
-        counts["prompt_tokens_details"] = {"cached_tokens": cached_tokens, "cache_write_tokens": written_tokens}
+        token_counts["prompt_tokens"] = as_count(usage["input_tokens"]) + cached_tokens + written_tokens
+        token_counts["prompt_tokens_details"] = {"cached_tokens": cached_tokens, "cache_write_tokens": written_tokens}
     if "output_tokens" in usage:
-        counts["completion_tokens"] = usage["output_tokens"]
-    return counts
+        token_counts["completion_tokens"] = usage["output_tokens"]
+    return token_counts
 
 
 WIRE = AnthropicWire()

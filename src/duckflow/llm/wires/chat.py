@@ -118,8 +118,8 @@ def _wire_id(endpoint: Endpoint, call_id: str) -> str:
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]] | None:
     """Returns a message's text, or a list of parts for a message with pictures."""
     if urls := asked.picture_urls(message):
-        pictures = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
-        return [{"type": "text", "text": message.text}, *pictures]
+        picture_parts = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+        return [{"type": "text", "text": message.text}, *picture_parts]
     return message.text or (None if message.calls else "")
 
 
@@ -130,9 +130,9 @@ def _in_order(messages: Sequence[PromptMessage], asked: WireRequest) -> list[Pro
     for message in messages:
         after_result = bool(ordered_messages) and ordered_messages[-1].role == "tool" and message.role == "user"
         if after_result and not asked.takes("user_after_tool"):
-            result = ordered_messages.pop()
-            text = f"{result.text}\n\n{message.text}"
-            ordered_messages.append(result._replace(text=text, pictures=message.pictures))
+            tool_message = ordered_messages.pop()
+            text = f"{tool_message.text}\n\n{message.text}"
+            ordered_messages.append(tool_message._replace(text=text, pictures=message.pictures))
         else:
             ordered_messages.append(message)
     return ordered_messages

@@ -91,8 +91,8 @@ def _parts(message: PromptMessage, names: dict[str, str], asked: WireRequest) ->
         return
     if message.text:
         yield {"text": message.text}
-    for media, data in asked.pictures(message):
-        yield {"inlineData": {"mimeType": media, "data": data}}
+    for media, picture_data in asked.pictures(message):
+        yield {"inlineData": {"mimeType": media, "data": picture_data}}
     needs_signature = not re.search(BY_BUDGET, asked.model)
     for number, call in enumerate(message.calls):
         extra_fields: dict[str, Any] = dict(call.extra.get(asked.endpoint.name, {}))

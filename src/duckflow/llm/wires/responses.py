@@ -68,8 +68,8 @@ def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
     thoughts = [thought for thought in kept_fields.get(DETAILS, []) if thought.get("type") == "reasoning"]
     items = thoughts_for("", thoughts) if message.text else []
     if message.text:
-        phase = {PHASE: kept_fields[PHASE]} if PHASE in kept_fields and asked.takes("phase") else {}
-        items.append({"role": message.role, "content": _content(message, asked), **phase})
+        phase_field = {PHASE: kept_fields[PHASE]} if PHASE in kept_fields and asked.takes("phase") else {}
+        items.append({"role": message.role, "content": _content(message, asked), **phase_field})
     for call in message.calls:
         items += thoughts_for(call.call_id, thoughts)
         items.append({"type": "function_call", "call_id": call.call_id, "name": call.name, "arguments": call.arguments})
@@ -79,8 +79,8 @@ def _items(message: PromptMessage, asked: WireRequest) -> list[dict[str, Any]]:
 def _content(message: PromptMessage, asked: WireRequest) -> str | list[dict[str, Any]]:
     if not (urls := asked.picture_urls(message)):
         return message.text
-    pictures = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
-    return [{"type": "input_text", "text": message.text}, *pictures]
+    picture_parts = [{"type": "input_image", "image_url": url, "detail": "auto"} for url in urls]
+    return [{"type": "input_text", "text": message.text}, *picture_parts]
 
 
 class ResponsesReader(ThoughtKeeper):
@@ -129,12 +129,12 @@ class ResponsesReader(ThoughtKeeper):
 def _ended(response: dict[str, Any], completed: bool) -> dict[str, Any]:
     usage = as_table(response.get("usage"))
     raw_reason = str(as_table(response.get("incomplete_details")).get("reason") or response.get("status") or "")
-    counts = {
+    token_counts = {
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),
         "prompt_tokens_details": usage.get("input_tokens_details"),
     }
-    return ended("stop" if completed else INCOMPLETE.get(raw_reason, "unknown"), raw_reason, usage=counts)
+    return ended("stop" if completed else INCOMPLETE.get(raw_reason, "unknown"), raw_reason, usage=token_counts)
 
 
 WIRE = ResponsesWire()

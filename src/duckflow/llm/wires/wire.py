@@ -68,8 +68,8 @@ class WireRequest(NamedTuple):
 
     @property
     def temperature(self) -> dict[str, float]:
-        requested, default = self.request.temperature, self.settings.temperature
-        temperature = default if requested is None else requested
+        requested_temperature, default_temperature = self.request.temperature, self.settings.temperature
+        temperature = default_temperature if requested_temperature is None else requested_temperature
         return {"temperature": temperature} if temperature is not None and self.takes("temperature") else {}
 
     @property
@@ -80,8 +80,8 @@ class WireRequest(NamedTuple):
         if not wished_effort or not self.takes("effort"):
             return ""
         index = EFFORTS.index(wished_effort)
-        nearest = sorted(EFFORTS, key=lambda effort: (abs(EFFORTS.index(effort) - index), -EFFORTS.index(effort)))
-        return next((effort for effort in nearest if self.takes(f"effort {effort}")), "")
+        efforts = sorted(EFFORTS, key=lambda effort: (abs(EFFORTS.index(effort) - index), -EFFORTS.index(effort)))
+        return next((effort for effort in efforts if self.takes(f"effort {effort}")), "")
 
     def kept(self, message: PromptMessage) -> Mapping[str, Any]:
         """Returns the data that came with this reply from this endpoint and must be sent back to the endpoint."""
@@ -89,15 +89,15 @@ class WireRequest(NamedTuple):
         return kept_fields
 
     def picture_urls(self, message: PromptMessage) -> list[str]:
-        return [f"data:{media};base64,{data}" for media, data in self.pictures(message)]
+        return [f"data:{media};base64,{picture_data}" for media, picture_data in self.pictures(message)]
 
     def pictures(self, message: PromptMessage) -> Iterator[tuple[str, str]]:
         """Yields the media type and the encoded bytes of each picture of a message."""
         import base64
 
         for picture in message.pictures:
-            if data := self.request.pictures.get(picture.digest):
-                yield picture.media, base64.b64encode(data).decode()
+            if picture_bytes := self.request.pictures.get(picture.digest):
+                yield picture.media, base64.b64encode(picture_bytes).decode()
 
 
 Told = Callable[[dict[str, Any]], dict[str, Any]]
@@ -141,7 +141,7 @@ def wire_named(name: str) -> Wire:
     """Returns the built-in wire of this name, or the wire that a plugin adds under it."""
     if name in WIRES:
         return cast("Wire", import_module(f"duckflow.llm.wires.{name}").WIRE)
-    plugin = next((entry for entry in plugins.wanted(plugins.WIRES) if entry.name == name), None)
+    plugin = next((candidate for candidate in plugins.wanted(plugins.WIRES) if candidate.name == name), None)
     if plugin is None:
         raise UsageError("llm.no_wire", wire=name, known=", ".join(WIRES))
     try:

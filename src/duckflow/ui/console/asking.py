@@ -83,19 +83,19 @@ class Asking:
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
         """Waits for the outcome of a line or an answer, and shows the outcome to the person who typed it."""
         try:
-            taken_answer = await answered
+            line_outcome = await answered
         except DuckflowError as problem:
             self._line.put_back(text)
             self._screen.warn(self._words.error(problem))
             return
-        for phrase in taken_answer.told:
-            (self._screen.say if taken_answer.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
-        if taken_answer.meaning == "closed":
+        for phrase in line_outcome.told:
+            (self._screen.say if line_outcome.meaning == "aside" else self._screen.warn)(self._words.phrase(phrase))
+        if line_outcome.meaning == "closed":
             self._typed.clear()
         same_questions = (
-            question for question in self._conversation.questions if question.question_id == taken_answer.question_id
+            question for question in self._conversation.questions if question.question_id == line_outcome.question_id
         )
-        if taken_answer.meaning == "edit" and (question := next(same_questions, None)):
+        if line_outcome.meaning == "edit" and (question := next(same_questions, None)):
             await self.edit(question)
 
     async def edit(self, question: Question) -> None:

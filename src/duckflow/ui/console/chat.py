@@ -164,8 +164,8 @@ class Chat:
                     self._asking.hear_closed(item)
                 self._show_question()
             case CommandItem(over=False):
-                wait = self._commands[item.id] = Wait(self._words, self._printer.glyphs)
-                wait.begin(say("wait.action", operation=item.line))
+                wait_display = self._commands[item.id] = Wait(self._words, self._printer.glyphs)
+                wait_display.begin(say("wait.action", operation=item.line))
             case CommandItem():
                 self._show_outcome(item)
             case ChosenItem(language=language) if language:
@@ -271,8 +271,8 @@ class Chat:
         if item.text:
             self.screen.say(item.text)
         if item.line == "/status":
-            trends = Phrase(key="health.trend", values=self._conversation.health_bar().values)
-            self.screen.say(self._words.phrase(trends))
+            trend_phrase = Phrase(key="health.trend", values=self._conversation.health_bar().values)
+            self.screen.say(self._words.phrase(trend_phrase))
         if item.problem:
             self.screen.warn(self._words.phrase(item.problem))
 

@@ -82,8 +82,8 @@ class DiffRows:
         removed_rows = [self._row("-", number, self._before.line(self._fold(text))) for number, text in block.removed]
         added_rows = [self._row("+", number, self._after.line(self._fold(text))) for number, text in block.added]
         if len(removed_rows) == len(added_rows):
-            for old, new in zip(removed_rows, added_rows, strict=True):
-                _mark(old.text, new.text)
+            for removed_row, added_row in zip(removed_rows, added_rows, strict=True):
+                _mark(removed_row.text, added_row.text)
         yield from removed_rows
         yield from added_rows
 

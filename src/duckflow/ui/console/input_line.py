@@ -48,9 +48,9 @@ class InputHistory(FileHistory):
     def store_string(self, string: str) -> None:
         """Writes a line to the file. A paste is written in full unless it is very long, because its mark means nothing
         to another session."""
-        full_text = self._expand(string)
+        expanded_text = self._expand(string)
         try:
-            super().store_string(full_text if len(full_text) <= LONGEST_ENTRY else string)
+            super().store_string(expanded_text if len(expanded_text) <= LONGEST_ENTRY else string)
         except (OSError, UnicodeError):
             # A history that cannot be written is no reason to stop.
             return

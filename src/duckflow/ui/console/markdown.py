@@ -68,32 +68,32 @@ class _Inline:
             self._link(mark["label"] or "", mark["url"])
             return mark.end()
         # `__init__` is a name in code, even if Markdown would make it bold.
-        end = -1 if mark["name"] else self._closing(mark)
-        if end < 0 or kind is None:
+        closing_offset = -1 if mark["name"] else self._closing(mark)
+        if closing_offset < 0 or kind is None:
             self._done.append(sign)
             return mark.end()
-        self._inner(self._text[mark.end() : end], STYLES[kind])
-        return end + len(sign)
+        self._inner(self._text[mark.end() : closing_offset], STYLES[kind])
+        return closing_offset + len(sign)
 
     def _inner(self, text: str, style: str) -> None:
-        inner = _Inline(text, self._coloured, self._depth + 1).read()
-        inner.stylize(style)
-        self._done.append_text(inner)
+        inner_text = _Inline(text, self._coloured, self._depth + 1).read()
+        inner_text.stylize(style)
+        self._done.append_text(inner_text)
 
     def _code(self, mark: re.Match[str]) -> int:
         if self._tick_runs is None:
             self._tick_runs = {}
             for run in TICKS.finditer(self._text):
                 self._tick_runs.setdefault(len(run[0]), []).append(run.start())
-        ends = self._tick_runs.get(len(mark[0]), [])
-        end_index = bisect_left(ends, mark.end())
-        if end_index == len(ends):
+        run_offsets = self._tick_runs.get(len(mark[0]), [])
+        end_index = bisect_left(run_offsets, mark.end())
+        if end_index == len(run_offsets):
             self._done.append(mark[0])
             return mark.end()
-        code = self._text[mark.end() : ends[end_index]]
+        code = self._text[mark.end() : run_offsets[end_index]]
         code = code[1:-1] if len(code) > 2 and code[0] == code[-1] == " " and code.strip() else code
         self._done.append(code if self._coloured else f"`{code}`", style=CODE)
-        return ends[end_index] + len(mark[0])
+        return run_offsets[end_index] + len(mark[0])
 
     def _link(self, label: str, url: str) -> None:
         """Appends a link. Its address is always shown: a link must not hide where it leads."""
@@ -146,19 +146,19 @@ class MarkdownTable:
 
     def print(self, printer: Printer) -> None:
         grid = [_split(line) for line in self.lines]
-        marks = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(cell) for cell in grid[1]) else None
-        if marks is None or len(marks) > MOST_COLUMNS:
+        delimiter_cells = grid[1] if len(grid) > 1 and all(DELIMITER.fullmatch(cell) for cell in grid[1]) else None
+        if delimiter_cells is None or len(delimiter_cells) > MOST_COLUMNS:
             for line in self.lines:
                 printer.wrapped(inline(line, printer.coloured))
             return
-        full_rows = [(line + [""] * len(marks))[: len(marks)] for line in (grid[0], *grid[2:])]
+        full_rows = [(line + [""] * len(delimiter_cells))[: len(delimiter_cells)] for line in (grid[0], *grid[2:])]
         texts = [[inline(cell, printer.coloured) for cell in line] for line in full_rows]
         widths = _widths([[cells(cell.plain) for cell in line] for line in texts], printer.columns)
         if widths is None:
             _as_list(texts, printer)
             return
         for number, line in enumerate(texts):
-            _print_row(line, widths, marks, printer, "bold" if number == 0 else "")
+            _print_row(line, widths, delimiter_cells, printer, "bold" if number == 0 else "")
             if number == 0:
                 printer.line(Text("─┼─".join("─" * width for width in widths), style="dim"))
 
@@ -346,8 +346,8 @@ class Markdown:
         self._printer.line(Text("─" * min(self._printer.columns, 40), style="dim"))
 
     def _item(self, match: re.Match[str]) -> None:
-        mark = match["mark"] if match["mark"][0].isdigit() else "•"
-        first_indent = f"{self._fitting(match['indent'])}{mark} "
+        list_mark = match["mark"] if match["mark"][0].isdigit() else "•"
+        first_indent = f"{self._fitting(match['indent'])}{list_mark} "
         self._printer.wrapped(inline(match["text"], self._printer.coloured), first_indent, " " * cells(first_indent))
 
     def _quote(self, match: re.Match[str]) -> None:

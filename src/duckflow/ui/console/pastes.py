@@ -40,11 +40,11 @@ def read_picture() -> bytes | None:
             reader_run = subprocess.run(
                 [program, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
             )
-            data = decode(reader_run.stdout) if reader_run.returncode == 0 else b""
+            picture_bytes = decode(reader_run.stdout) if reader_run.returncode == 0 else b""
         except (OSError, subprocess.TimeoutExpired, binascii.Error, ValueError):
             continue
-        if data:
-            return data
+        if picture_bytes:
+            return picture_bytes
     return b"" if has_reader else None
 
 
@@ -96,11 +96,11 @@ class Pastes:
 
     async def paste_picture(self, insert: Callable[[str], None], hint: Callable[[str, float], None]) -> None:
         """Inserts the picture of the clipboard as soon as it has been read."""
-        data = await asyncio.to_thread(read_picture)
-        if mark := self._take_picture(data or b""):
-            insert(f"{mark} ")
+        picture_bytes = await asyncio.to_thread(read_picture)
+        if paste_mark := self._take_picture(picture_bytes or b""):
+            insert(f"{paste_mark} ")
         else:
-            hint("picture.no_program" if data is None else "picture.none_pasted", HINT_SECONDS)
+            hint("picture.no_program" if picture_bytes is None else "picture.none_pasted", HINT_SECONDS)
 
     def _take_picture(self, data: bytes) -> str:
         """Saves a picture of the clipboard in a file until the program ends, and returns its mark; empty if the data is
@@ -120,9 +120,9 @@ class Pastes:
         return MARK.sub(lambda mark: self._texts.get(mark[0], mark[0]), line)
 
     def _marked(self, key: str, text: str, **values: str | int) -> str:
-        mark = self._words(key, number=len(self._texts) + 1, **values)
-        self._texts[mark] = text
-        return mark
+        paste_mark = self._words(key, number=len(self._texts) + 1, **values)
+        self._texts[paste_mark] = text
+        return paste_mark
 
     @cached_property
     def _folder(self) -> Path:

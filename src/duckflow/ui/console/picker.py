@@ -83,8 +83,8 @@ class Picker:
             if row.folder != folder:
                 folder = row.folder
                 fragments.append(("class:folder", f"  {next(lines)}\n"))
-            is_marked = index == self._marked
-            fragments.append(("reverse" if is_marked else "", f"{'▸' if is_marked else ' '} {next(lines)}"))
+            is_selected = index == self._marked
+            fragments.append(("reverse" if is_selected else "", f"{'▸' if is_selected else ' '} {next(lines)}"))
             fragments.append(("", "\n"))
         return FormattedText(fragments[:-1])
 

@@ -96,10 +96,10 @@ class PlainLine:
             self.leave()
 
     def _read(self, keyboard: int) -> None:
-        data = os.read(keyboard, READ_AT_ONCE)
-        if not data:
+        typed_bytes = os.read(keyboard, READ_AT_ONCE)
+        if not typed_bytes:
             self.leave()
-        *lines, self._typed = (self._typed + data).split(b"\n")
+        *lines, self._typed = (self._typed + typed_bytes).split(b"\n")
         for line in lines:
             self._prompted = False
             if self._hidden:

@@ -59,8 +59,8 @@ class Glyphs:
         return text.translate(PLAIN) if self.plain else text
 
     def spinner(self, step: int) -> str:
-        signs = "|/-\\" if self.plain else SPINNER
-        return signs[step % len(signs)]
+        spinner_signs = "|/-\\" if self.plain else SPINNER
+        return spinner_signs[step % len(spinner_signs)]
 
 
 NARROWEST = 20
@@ -119,10 +119,10 @@ def rows(text: Text, columns: int, hanging: int = 0) -> list[Text]:
     if "\t" in text.plain:
         text = text.copy()
         text.expand_tabs(TAB)
-    ends = line_ends(text.plain, columns, hanging)
-    if not ends:
+    end_offsets = line_ends(text.plain, columns, hanging)
+    if not end_offsets:
         return [text]
-    pieces = list(text.divide(ends))
+    pieces = list(text.divide(end_offsets))
     for piece in pieces[:-1]:
         piece.rstrip()
     return pieces

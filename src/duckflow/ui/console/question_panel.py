@@ -87,9 +87,9 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
         panel.text(readable(words.phrase(detail), words), hanging=2)
     panel.divider()
     # A question that takes any words has no numbered choices: a number would be words, too.
-    numbered = question.kind != "text"
+    is_numbered = question.kind != "text"
     choices = [
-        f"{choice.letter or number}. {words.phrase(choice.label)}" if numbered else f"· {words.phrase(choice.label)}"
+        f"{choice.letter or number}. {words.phrase(choice.label)}" if is_numbered else f"· {words.phrase(choice.label)}"
         for number, choice in question.numbered.items()
     ]
     for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
@@ -152,8 +152,10 @@ class _GateRows:
     def _command(self, command: str) -> None:
         for line in readable(command, self._words).split("\n"):
             style = "dim" if line.startswith("# ") else "bold"
-            sign = line[:2] if line.startswith(SIGNS) else ""
-            self._panel.row(Text(line.removeprefix(sign), style=style), Text(sign or INDENT, style="dim"), Text(INDENT))
+            diff_sign = line[:2] if line.startswith(SIGNS) else ""
+            self._panel.row(
+                Text(line.removeprefix(diff_sign), style=style), Text(diff_sign or INDENT, style="dim"), Text(INDENT)
+            )
 
     def _impact(self, impact: FileImpact) -> None:
         words = self._words
@@ -189,9 +191,9 @@ class QuestionPages:
     def show(self, question: Question) -> None:
         self._rows = question_rows(question, self._printer, self._words)
         gate = question.gate
-        started = question.kind == "choice" and bool(question.details)
-        risky = started or (gate is not None and gate.risk in ("high", "forbidden"))
-        self.more(whole=not risky)
+        is_detailed_choice = question.kind == "choice" and bool(question.details)
+        is_risky = is_detailed_choice or (gate is not None and gate.risk in ("high", "forbidden"))
+        self.more(whole=not is_risky)
 
     def more(self, whole: bool = False) -> None:
         """Prints the next page, or with `whole` all remaining rows."""

@@ -34,8 +34,8 @@ class ReflowedOutput(Vt100_Output):
         row_ends[-1] = cursor.x
         # A wide character is followed by an empty cell.
         self._drawn = [
-            [row[column].width for column in range(end) if row[column].char]
-            for row, end in zip(rows, row_ends, strict=True)
+            [row[column].width for column in range(row_end) if row[column].char]
+            for row, row_end in zip(rows, row_ends, strict=True)
         ]
 
     def cursor_up(self, amount: int) -> None:

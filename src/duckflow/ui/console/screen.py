@@ -97,8 +97,8 @@ def print_lines(text: str, printer: Printer) -> None:
         branch = BRANCH.match(line)
         begin = branch[0] if branch else ""
         lines = branch["lines"] if branch else ""
-        mark = (branch["mark"] or "") if branch and lines.strip() else ""
-        text_of_line = Text(line[len(begin) :], style=STYLES.get(mark[:1], ""))
+        step_mark = (branch["mark"] or "") if branch and lines.strip() else ""
+        text_of_line = Text(line[len(begin) :], style=STYLES.get(step_mark[:1], ""))
         printer.wrapped(text_of_line, begin, lines.translate(BELOW) + " " * (len(begin) - len(lines)))
 
 
@@ -165,8 +165,8 @@ class Screen:
                 self._print_markdown(notice_line(item, self._words))
             case NoticeItem():
                 if item.about in TOLD and (line := notice_line(item, self._words)):
-                    is_loud = item.what is not None and item.what.key in LOUD
-                    (self.alarm if is_loud else self.note)(line)
+                    is_alarm = item.what is not None and item.what.key in LOUD
+                    (self.alarm if is_alarm else self.note)(line)
             case PlanItem(active=True, plan=plan) if plan.status in SHOWN_WHEN_CHANGED:
                 print_lines(plan_tree(plan, self._words), self._printer)
             case ReportItem():
@@ -268,12 +268,12 @@ class Screen:
             self.note(self._words("thoughts.over", tokens=tokens))
 
     def _show_result(self, item: ActionItem, result: ActionResult) -> None:
-        left_out, shown_lines = self._ended.pop(item.job, (0, frozenset()))
+        left_out_count, shown_lines = self._ended.pop(item.job, (0, frozenset()))
         if item.by_agent and result.ok and result.effect == "read":
             # The reads of an agent are not printed, because there may be very many. The status line shows them.
             return
         self._reply.end()
-        if left_out and result.for_user.cause:
+        if left_out_count and result.for_user.cause:
             # The screen shows only the beginning and the end; the cause of the failure stood between them.
             lines = [line for line in result.for_user.cause.split("\n") if line not in shown_lines]
             self._print_output([self._words("output.cause"), *lines] if lines else [])
@@ -304,11 +304,11 @@ class Screen:
         """Prints the remaining output after the command has ended, if its output is shown at all. Returns the number of
         lines that were left out, and all lines that are shown."""
         _, output = self._outputs.pop(item.job, ("", OutputLines(0, 0)))
-        left_out, lines = output.end()
+        left_out_count, lines = output.end()
         if item.by_agent:
-            return left_out, frozenset()
-        self._print_output(([self._words("output.left_out", lines=left_out)] if left_out else []) + lines)
-        return left_out, frozenset(output.shown.union(lines))
+            return left_out_count, frozenset()
+        self._print_output(([self._words("output.left_out", lines=left_out_count)] if left_out_count else []) + lines)
+        return left_out_count, frozenset(output.shown.union(lines))
 
     def _print_output(self, lines: list[str]) -> None:
         for line in lines:

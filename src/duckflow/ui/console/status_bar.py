@@ -50,9 +50,9 @@ def _doing(job: Job, now: Progress, words: Words) -> str:
 
 def bar(done: int, total: int) -> str:
     """Draws a bar with one sign for each step or task, up to a dozen."""
-    length = min(total, LONGEST_BAR)
-    filled_length = round(done / total * length) if total else 0
-    return "█" * filled_length + "░" * (length - filled_length)
+    bar_length = min(total, LONGEST_BAR)
+    filled_length = round(done / total * bar_length) if total else 0
+    return "█" * filled_length + "░" * (bar_length - filled_length)
 
 
 BETWEEN = " · "
