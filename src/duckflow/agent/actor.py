@@ -94,8 +94,8 @@ class Actor:
         """Yields a copy of the actor with a time limit, after which TimeoutError is raised. Time spent in pauses, or
         waiting for an answer, does not count."""
         async with asyncio.timeout(seconds) as timeout:
-            with self.pause.timing(timeout) as pausable:
-                yield replace(self, timeout=pausable)
+            with self.pause.timing(timeout) as pausable_timeout:
+                yield replace(self, timeout=pausable_timeout)
 
     def _show(self, text: str, left_out: int) -> None:
         self.emit(OutputStreamed(text=text, left_out=left_out))
@@ -105,8 +105,8 @@ class Actor:
             case ActionStarted() | ActionFinished() | OutputStreamed() | UsageReported():
                 return event.model_copy(update={"job": self.job_id})
             case MessageAdded():
-                signed = event.message.model_copy(update={"job": self.job_id, "step": self.step_id})
-                return event.model_copy(update={"message": signed})
+                signed_message = event.message.model_copy(update={"job": self.job_id, "step": self.step_id})
+                return event.model_copy(update={"message": signed_message})
             case _:
                 return event
 

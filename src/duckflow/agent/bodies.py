@@ -111,10 +111,10 @@ class Bodies:
     async def mended(self, path: str, fault: str) -> str:
         """Asks the model for its last text again, without the fault that a try-out has shown. Returns an empty text if
         the model wrote no better one."""
-        last = self.last_for(path)
-        if last is None or not (text := await self._mend(last, fault)) or text == last.text:
+        last_body = self.last_for(path)
+        if last_body is None or not (text := await self._mend(last_body, fault)) or text == last_body.text:
             return ""
-        self._last = last._replace(text=text)
+        self._last = last_body._replace(text=text)
         return text
 
     async def _whole(self, prompt: tuple[PromptMessage, ...], kind: str) -> str:
@@ -124,9 +124,9 @@ class Bodies:
             text += reply.text
             if reply.broke_off:
                 raise ToolError("the model refused to write this text", "model.refused_body")
-            body = clean_body(text, kind)
-            if reply.finish == "stop" and body.text.strip():
-                return body.text
+            cleaned_body = clean_body(text, kind)
+            if reply.finish == "stop" and cleaned_body.text.strip():
+                return cleaned_body.text
         raise ToolError(
             "the text was cut off or empty and nothing was written; write a shorter file, or several small ones",
             "model.body_cut",
@@ -135,9 +135,9 @@ class Bodies:
     async def call(self, prompt: tuple[PromptMessage, ...], kind: str, most: int = 0) -> Reply:
         """Returns one plain reply of at most `most` tokens; 0 means the usual limit. `kind` is `edits` or the name of
         the file. If the text is code, a reply that repeats its lines is stopped."""
-        room = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
+        token_limit = most or max(256, min(self._max_tokens, (await self._connection.ready()).profile.window // 2))
         guard = RepetitionGuard if is_code(kind) else NotShown
-        return await self._connection.call(Request(prompt, max_tokens=room), guard, "body")
+        return await self._connection.call(Request(prompt, max_tokens=token_limit), guard, "body")
 
 
 def _purpose(state: AgentState, actor: Actor) -> str:
@@ -161,9 +161,9 @@ class ProcedureCalls:
     ) -> str:
         messages = self._compiler.procedure(self._state, procedure, dict(values), failures)
         window, settings = (await self._connection.ready()).profile.window, self._settings
-        most = settings.inline_tokens if procedure == "tasks" else settings.plan_tokens
-        room = max(256, min(most, window // 2))
-        reply = await self._connection.call(Request(messages, schema=schema, max_tokens=room), NotShown, "body")
+        most_tokens = settings.inline_tokens if procedure == "tasks" else settings.plan_tokens
+        token_limit = max(256, min(most_tokens, window // 2))
+        reply = await self._connection.call(Request(messages, schema=schema, max_tokens=token_limit), NotShown, "body")
         if reply.broke_off:
             raise ReplyUnusable("the model refused")
         if reply.finish == "length":

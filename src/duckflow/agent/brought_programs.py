@@ -58,9 +58,9 @@ class BroughtPrograms:
     ) -> tuple[str, ...]:
         """Records that the user has agreed to these programs while answering another question. They get as few rights
         as possible. Returns the files that are missing in the programs' copy."""
-        copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
-        self._keep(programs, dict.fromkeys(programs, await self._least()), copy.name, vanished)
-        return copy.left_out
+        folder_copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
+        self._keep(programs, dict.fromkeys(programs, await self._least()), folder_copy.name, vanished)
+        return folder_copy.left_out
 
     async def ask_about(
         self,
@@ -71,22 +71,22 @@ class BroughtPrograms:
     ) -> bool:
         """Asks one question about all programs, and says whether the user agreed. The copy is made before the question,
         so that the user agrees to exactly what was copied."""
-        copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
+        folder_copy = await asyncio.to_thread(self.agreements.copies.take, self._folder)
         least_rights = await self._least()
         lines = [*details, *self._differences(programs, vanished), say("brought.from_copy")]
         lines.append(say("brought.outside_only" if least_rights else "brought.in_sandbox"))
-        if copy.left_out:
-            names = ", ".join(map(shown, copy.left_out[:MOST_NAMED]))
-            lines.append(say("brought.left_out", files=names, count=len(copy.left_out)))
+        if folder_copy.left_out:
+            names = ", ".join(map(shown, folder_copy.left_out[:MOST_NAMED]))
+            lines.append(say("brought.left_out", files=names, count=len(folder_copy.left_out)))
         offered_keys = ("trust", "no") if least_rights else ("trust", "more", "no")
         choices = tuple(Choice(key=key, label=say(f"brought.choice.{key}")) for key in offered_keys)
         answer = await self._ask(Question(kind="choice", title=title, details=tuple(lines), choices=choices))
         if answer.choice not in ("trust", "more"):
             return False
-        rights = dict.fromkeys(programs, least_rights)
+        rights_by_program = dict.fromkeys(programs, least_rights)
         if answer.choice == "more":
-            rights = {program: await self._rights(program, least_rights) for program in programs}
-        self._keep(programs, rights, copy.name, vanished)
+            rights_by_program = {program: await self._rights(program, least_rights) for program in programs}
+        self._keep(programs, rights_by_program, folder_copy.name, vanished)
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
@@ -98,9 +98,9 @@ class BroughtPrograms:
         known_agreements = [agreement for agreement in agreements.all() if agreement.program in lines]
         stale_files: dict[str, None] = {}
         for agreement in known_agreements:
-            if copy := agreements.copies.find(agreement.copy):
+            if agreed_copy := agreements.copies.find(agreement.copy):
                 line = lines[agreement.program]
-                stale_files |= dict.fromkeys(await asyncio.to_thread(changed_files, self._folder, copy, line))
+                stale_files |= dict.fromkeys(await asyncio.to_thread(changed_files, self._folder, agreed_copy, line))
         if not stale_files:
             return []
         new_copy = await asyncio.to_thread(agreements.copies.take, self._folder)
@@ -141,14 +141,14 @@ class BroughtPrograms:
 
         agreements = self.agreements
         agreement = agreements.find(program)
-        copy = agreements.copies.find(agreement.copy) if agreement else None
-        if agreement is None or copy is None:
+        agreed_copy = agreements.copies.find(agreement.copy) if agreement else None
+        if agreement is None or agreed_copy is None:
             raise CannotRunError("brought.no_copy")
-        mark = hashlib.sha256(f"{self._folder}\0{program.name}".encode("utf-8", "surrogateescape")).hexdigest()
-        start = BroughtLaunch(self._folder, copy, agreement.rights, self._data / "homes" / mark)
-        launch = start.make(argv, line, environment, cwd, leaves_rest=not serves)
+        home_name = hashlib.sha256(f"{self._folder}\0{program.name}".encode("utf-8", "surrogateescape")).hexdigest()
+        brought_launch = BroughtLaunch(self._folder, agreed_copy, agreement.rights, self._data / "homes" / home_name)
+        launch = brought_launch.make(argv, line, environment, cwd, leaves_rest=not serves)
         writes, folder_writable = self.mode() != Mode.PLAN, not (serves and agreement.rights)
-        return start.confine(launch, await self._find_sandbox(), writes, folder_writable, readable)
+        return brought_launch.confine(launch, await self._find_sandbox(), writes, folder_writable, readable)
 
     async def shut_in(self, launch: "Launch", readable: Sequence[Path]) -> "Launch | None":
         """Confines one of the user's own programs to the rights of the model's commands, because it runs what the model
@@ -189,22 +189,22 @@ class BroughtPrograms:
         """Asks for the rights of a program. Each answer switches one right on or off, until the user is content."""
         from duckflow.safety.brought.agreements import RIGHTS
 
-        chosen = set(current)
+        rights = set(current)
         title = say("brought.rights", name=shown(program.shown))
         for _ in range(MOST_SWITCHED):
             choices = [
-                Choice(key=right, label=say(f"brought.{'take' if right in chosen else 'give'}.{right}"))
+                Choice(key=right, label=say(f"brought.{'take' if right in rights else 'give'}.{right}"))
                 for right in RIGHTS
             ]
             done_choice = Choice(key="done", label=say("brought.done"))
-            details = [say(f"brought.has.{right}") for right in RIGHTS if right in chosen] or [say("brought.has_none")]
+            details = [say(f"brought.has.{right}") for right in RIGHTS if right in rights] or [say("brought.has_none")]
             question = Question(kind="choice", title=title, details=tuple(details), choices=(*choices, done_choice))
             choice = (await self._ask(question)).choice
             chosen_right = next((right for right in RIGHTS if right == choice), None)
             if chosen_right is None:
                 break
-            chosen ^= {chosen_right}
-        return tuple(right for right in RIGHTS if right in chosen)
+            rights ^= {chosen_right}
+        return tuple(right for right in RIGHTS if right in rights)
 
 
 class TrustedHooks:

@@ -52,15 +52,15 @@ def make_profile(
     name: str, window: int, settings: PromptSettings, takes_tools: bool = False, sees: bool = False
 ) -> ModelProfile:
     """Returns the properties of a model. This is the only place that looks at names and sizes of models."""
-    is_small = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
+    is_small_model = settings.profile == "compact" if settings.profile else _is_small(name, window, settings)
     return ModelProfile(
         name=name,
         window=window,
-        native_tools=takes_tools and not is_small,
+        native_tools=takes_tools and not is_small_model,
         images=sees,
-        led=is_small,
+        led=is_small_model,
         local=name.startswith(EMBEDDED),
-        most_history=min(LEAST_BUDGET, window // 2) if is_small else 0,
+        most_history=min(LEAST_BUDGET, window // 2) if is_small_model else 0,
     )
 
 
@@ -68,8 +68,8 @@ def _is_small(name: str, window: int, settings: PromptSettings) -> bool:
     if window <= settings.small_window:
         return True
     # The name of a mixture of experts gives its total size first and its active size after it: the total counts.
-    sizes = [float(size) for size in re.findall(BILLIONS, name)]
-    return bool(sizes) and max(sizes) <= settings.small_billions
+    sizes_in_billions = [float(size) for size in re.findall(BILLIONS, name)]
+    return bool(sizes_in_billions) and max(sizes_in_billions) <= settings.small_billions
 
 
 def form_of(profile: ModelProfile) -> Form:
@@ -165,9 +165,9 @@ class ModelConnection:
         """Returns the model of a provider. Its properties are computed anew when the provider turns out not to take
         tools or pictures, or when another model has taken over."""
         takes_pictures, takes_tools = provider.takes_pictures is not False, provider.takes_tools
-        looks = provider.model, takes_pictures, takes_tools
-        if self._model is None or self._model.provider is not provider or self._looked_at != looks:
-            self._looked_at = looks
+        model_traits = provider.model, takes_pictures, takes_tools
+        if self._model is None or self._model.provider is not provider or self._looked_at != model_traits:
+            self._looked_at = model_traits
             profile = make_profile(provider.model, provider.window, self.settings, takes_tools, takes_pictures)
             self._model = Model(provider, profile, form_of(profile))
         return self._model
@@ -209,8 +209,8 @@ class ModelConnection:
 
     async def _close_left(self) -> None:
         """Closes the connections of the models that are no longer used."""
-        abandoned, self._left = self._left, []
-        for connecting in abandoned:
+        abandoned_connections, self._left = self._left, []
+        for connecting in abandoned_connections:
             await _leave(connecting)
 
     async def aclose(self) -> None:
@@ -227,8 +227,8 @@ class ModelConnection:
         if self.budget_usd and dollars_spent >= self.budget_usd:
             raise BudgetSpent("budget.spent", limit=self.budget_usd)
         if self.budget_usd and dollars_spent + dollars > self.budget_usd:
-            figures = {"used": f"{dollars_spent:.2g}", "next": f"{dollars:.2g}"}
-            raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **figures)
+            dollar_figures = {"used": f"{dollars_spent:.2g}", "next": f"{dollars:.2g}"}
+            raise BudgetSpent("budget.spent_next", limit=self.budget_usd, **dollar_figures)
         if self._max_tokens and tokens >= self._max_tokens:
             raise BudgetSpent("budget.tokens", limit=self._max_tokens)
         if self._max_tokens and tokens + prompt > self._max_tokens:
@@ -244,7 +244,7 @@ class ModelConnection:
             raise BudgetSpent("budget.no_price", model=provider.model, limit=self.budget_usd)
         self.check_budget(prompt, prompt * (provider.least_price or 0.0) / 1_000_000)
         emit(Waiting(why=say("wait.model", model=provider.model)))
-        pieces, thoughts, size = list[str](), list[str](), 0
+        reply_pieces, thoughts, size = list[str](), list[str](), 0
         live_text = shown()
         clock, start_time = asyncio.get_running_loop().time, 0.0
         has_pictures = any(message.pictures for message in request.messages)
@@ -264,10 +264,10 @@ class ModelConnection:
                     self._session.emit(UsageReported(model=provider.model, usage=used))
                     if permit:
                         permit.tell(CallUsed(tokens=used.prompt_tokens + used.completion_tokens, dollars=used.cost_usd))
-                    return Reply("".join(pieces), "length")
+                    return Reply("".join(reply_pieces), "length")
                 match chunk:
                     case Delta():
-                        pieces.append(chunk.text)
+                        reply_pieces.append(chunk.text)
                         if text := live_text.feed(chunk.text):
                             emit(TextStreamed(text=text, channel=channel or "body"))
                     case Thought():
@@ -278,7 +278,7 @@ class ModelConnection:
                             emit(Waiting(why=say("wait.call", name=chunk.name)))
                         emit(TextStreamed(text=chunk.text, channel="body"))
                     case Retrying():
-                        pieces.clear()
+                        reply_pieces.clear()
                         thoughts.clear()
                         live_text, size = shown(), 0
                         emit(StreamReset())
@@ -297,7 +297,7 @@ class ModelConnection:
                         if permit:
                             permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
-                        text, tokens = "".join(pieces), chunk.usage.prompt_tokens
+                        text, tokens = "".join(reply_pieces), chunk.usage.prompt_tokens
                         self._factor = tokens / estimated_tokens if tokens and estimated_tokens else self._factor
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra, chunk.raw)
         raise ModelError("model.no_end", model=provider.model)

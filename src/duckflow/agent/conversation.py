@@ -86,8 +86,8 @@ class OtherSessions:
         if not self._left.is_set():
             self._next = other
             self._left.set()
-            where = "out" if other is None else "detached" if other.detached else "other_session"
-            self._session.emit(ConversationLeft(where=where))
+            destination = "out" if other is None else "detached" if other.detached else "other_session"
+            self._session.emit(ConversationLeft(where=destination))
 
 
 class Moves:
@@ -169,18 +169,18 @@ class ChatLoop:
 
     def take(self, line: str, question_id: str | None = "", language: str = "") -> asyncio.Future[Taken]:
         line = make_whole(line)
-        text, meaning = line.strip(), "answer" if question_id else self.reads_as(line)
+        text, line_meaning = line.strip(), "answer" if question_id else self.reads_as(line)
         replies: tuple[Phrase, ...] = ()
         if question_id and all(question_id != question.question_id for question in self.questions):
             return self.answer(question_id, text)
-        if meaning == "answer" and not question_id and len(self.questions) > 1:
+        if line_meaning == "answer" and not question_id and len(self.questions) > 1:
             return _known(Taken("unclear", (say("question.which"),)))
-        if meaning == "answer" and question_id is None:
+        if line_meaning == "answer" and question_id is None:
             return _known(Taken("unclear", (say("question.unseen"),)))
-        if meaning not in ("nothing", "message"):
-            secret = meaning == "answer" and self._question(question_id or "").secret
+        if line_meaning not in ("nothing", "message"):
+            secret = line_meaning == "answer" and self._question(question_id or "").secret
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
-        match meaning:
+        match line_meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):
                 # A "stop" that waits for the next call of the model would come too late to stop the running action.
                 self.session.emit(LineTaken(text=text))
@@ -200,7 +200,7 @@ class ChatLoop:
                 self._commands.start(text, self._run_own(text[1:].strip()))
             case _:
                 replies = self.work.aside(text) or ()
-        return _known(Taken(meaning, replies))
+        return _known(Taken(line_meaning, replies))
 
     def _question(self, question_id: str) -> Question:
         """Returns the open question with this id; without an id the only question that is open."""
@@ -223,9 +223,9 @@ class ChatLoop:
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
-        outcome = self._turns.submit(text, attachments, wish=wish)
+        outcome_future = self._turns.submit(text, attachments, wish=wish)
         try:
-            return await outcome
+            return await outcome_future
         except asyncio.CancelledError:
             self._turns.interrupt()
             raise
@@ -327,8 +327,8 @@ class ChatLoop:
         """Returns the command for a line that asks for nothing but an undo or a redo. While a turn runs, the line goes
         to the model instead."""
         state = self.state
-        changed = state.files_changed or state.undone_last
-        return restoring(text, state) if changed and not self.in_turn else ""
+        changed_or_undone = state.files_changed or state.undone_last
+        return restoring(text, state) if changed_or_undone and not self.in_turn else ""
 
     def _count(self, event: Event) -> None:
         """Counts the events in the journal. This listener is subscribed first, so that every other listener finds an

@@ -135,27 +135,27 @@ class Dispatcher:
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Runs the actions of the model's reply. Everything is done, asked and reported in the name of `actor`."""
         dispatched, language, blocks = Dispatched(), self._session.state.language, list(reading.blocks)
-        waits = reading.decision.next_step == "pending_user"
-        asks = waits or reading.asks_in_passing(language)
-        waiting = await self._preparation.in_order(reading.decision, asks, language)
-        while waiting:
-            part = self._preparation.part(waiting)
-            del waiting[: len(part)]
-            if asks and not dispatched.stop and self._preparation.deeds(part, language):
+        waits_for_user = reading.decision.next_step == "pending_user"
+        asks_user = waits_for_user or reading.asks_in_passing(language)
+        waiting_actions = await self._preparation.in_order(reading.decision, asks_user, language)
+        while waiting_actions:
+            next_actions = self._preparation.part(waiting_actions)
+            del waiting_actions[: len(next_actions)]
+            if asks_user and not dispatched.stop and self._preparation.deeds(next_actions, language):
                 # A question in any text to the user counts as asked, so that the model does not answer itself.
                 has_talked = any(result.effect == "talk" for result in dispatched.results)
-                is_put = has_talked and (waits or reading.leaves_open(language))
-                dispatched.stop = "question" if is_put else "held"
-            await self._run_part(part, reading, blocks, dispatched, actor)
-            deeds = self._preparation.deeds(waiting, language)
+                is_question_asked = has_talked and (waits_for_user or reading.leaves_open(language))
+                dispatched.stop = "question" if is_question_asked else "held"
+            await self._run_part(next_actions, reading, blocks, dispatched, actor)
+            waiting_deeds = self._preparation.deeds(waiting_actions, language)
             if dispatched.stop == "question" and _is_said_again(
-                reading.decision, dispatched.results[-1:], deeds, language
+                reading.decision, dispatched.results[-1:], waiting_deeds, language
             ):
                 dispatched.stop = "held"
         if dispatched.stop == "held" and not dispatched.held:
             # Where only reads stand beside the question, the model goes on with their results.
-            goes_on = reading.decision.next_step == "continue" and dispatched.results[-1].effect != "talk"
-            dispatched.stop = "" if goes_on else "question"
+            model_goes_on = reading.decision.next_step == "continue" and dispatched.results[-1].effect != "talk"
+            dispatched.stop = "" if model_goes_on else "question"
         return dispatched
 
     async def free(self, action: Action) -> bool:
@@ -164,8 +164,8 @@ class Dispatcher:
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
-        prepared = self._preparation.prepare([action], {})
-        return bool(prepared.ready) and await self._gatekeeper.lets_pass(prepared.ready[0])
+        prepared_action = self._preparation.prepare([action], {})
+        return bool(prepared_action.ready) and await self._gatekeeper.lets_pass(prepared_action.ready[0])
 
     async def _run_part(
         self, part: list[Action], reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
@@ -207,8 +207,8 @@ class Dispatcher:
                 ready := [call for call in ready if not refusals or self._not_held_back([call.action], done, actor)]
             ):
                 return self._not_held_back(later_actions, done, actor)
-            doubtful, hooks = reading.doubtful, self._hooks.at_gate
-            clearance = await self._gatekeeper.clear(ready, reading.decision, doubtful, actor, hooks)
+            doubtful, gate_hooks = reading.doubtful, self._hooks.at_gate
+            clearance = await self._gatekeeper.clear(ready, reading.decision, doubtful, actor, gate_hooks)
         done.hear(clearance)
         free_calls = clearance.free(ready)
         async with read_ahead(free_calls, actor) as early_reads:
@@ -232,16 +232,16 @@ class Dispatcher:
         failed); after a question only reads; after a refusal none. The model is told why the rest do not run."""
         if not done.stop:
             return list(actions)
-        going_on = list[Action]()
+        continuing_actions = list[Action]()
         for action in actions:
             if self._goes_on(action, done):
-                going_on.append(action)
+                continuing_actions.append(action)
             else:
                 done.held += done.stop in ASKING and self._preparation.acts(action)
                 done.left_out.add(action.action_id)
                 why = self._note(done.why_not_run, operation=done.failed)
                 self._tell(action.operation, action.action_id, why, actor)
-        return going_on
+        return continuing_actions
 
     def _goes_on(self, action: Action, done: Dispatched) -> bool:
         if done.stop in ASKING:
@@ -254,14 +254,14 @@ class Dispatcher:
         edited_action = call.action.model_copy(
             update={"args": {**call.action.args, call.tool.editable(call.args): text}}
         )
-        prepared = self._preparation.prepare([edited_action], {})
+        prepared_action = self._preparation.prepare([edited_action], {})
         edit_note = self._note("edited", text=text.rstrip())
-        if prepared.problem:
-            prepared.problem.for_model += f"\n{edit_note}"
-            await self._fail(call.action, prepared.problem, done, actor)
+        if prepared_action.problem:
+            prepared_action.problem.for_model += f"\n{edit_note}"
+            await self._fail(call.action, prepared_action.problem, done, actor)
         else:
             self._hooks.tell_with(call.action.action_id, edit_note)
-            await self._run_one(prepared.ready[0], done, actor, revealed=False)
+            await self._run_one(prepared_action.ready[0], done, actor, revealed=False)
 
     async def _with_body(
         self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
@@ -271,15 +271,15 @@ class Dispatcher:
         if not tool.body or tool.has_body(action.args) or not reading.asks_for_texts:
             return action
         done.texts += not blocks
-        body = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
-        return action.model_copy(update={"args": {**action.args, tool.body: body}})
+        body_text = blocks.pop(0) if blocks else await self._bodies.ask_for(action, tool, actor)
+        return action.model_copy(update={"args": {**action.args, tool.body: body_text}})
 
     async def _run_one(
         self, call: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
     ) -> None:
-        action, tool, doing = call.action, call.tool, call.tool.doing(call.args)
+        action, tool, doing_phrase = call.action, call.tool, call.tool.doing(call.args)
         await actor.wait_while_paused()
-        actor.emit(ActionStarted(action=action, doing=doing, effect=tool.effect, step_kind=tool.step_kind))
+        actor.emit(ActionStarted(action=action, doing=doing_phrase, effect=tool.effect, step_kind=tool.step_kind))
         if tool.effect == "run":
             await self._filter.look()
         start = time.perf_counter()
@@ -337,11 +337,11 @@ class Dispatcher:
         others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
         note_name = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(note_name, reason=no.reason)
-        key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
+        phrase_key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
         for action in (call.action for call in ready if call.action not in others):
             subject = action.about or action.operation
-            why = ToolError(for_model, key, operation=subject, reason=no.reason, what=subject)
-            await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else why, done, actor)
+            tool_error = ToolError(for_model, phrase_key, operation=subject, reason=no.reason, what=subject)
+            await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else tool_error, done, actor)
         if no.by_hook:
             return others
         done.stop_for("nobody" if no.nobody else "refused")
@@ -378,8 +378,8 @@ def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Se
     if not last or last[0].operation != RESPOND:
         return False
     text = last[0].said or ""
-    is_said_last = bool(waiting) and decision.actions[-1].action_id == last[0].action_id
-    if is_said_last and tells_of_done(text, language):
+    is_text_last_action = bool(waiting) and decision.actions[-1].action_id == last[0].action_id
+    if is_text_last_action and tells_of_done(text, language):
         return True
     return decision.next_step != "pending_user" and only_wonders(text, language)
 

@@ -155,9 +155,9 @@ class DuckCallAnswers:
         """Removes the attempts of this turn from the context. What the user said stays there."""
         messages, turn = self._session.state.messages, self._session.state.turn
         roles_in_turn = [(number, message.role) for number, message in enumerate(messages) if message.turn == turn]
-        for by_user, group in groupby(roles_in_turn, key=lambda numbered: numbered[1] == "user"):
-            numbers = [number for number, _ in group]
-            if not by_user:
+        for is_from_user, messages_group in groupby(roles_in_turn, key=lambda numbered: numbered[1] == "user"):
+            numbers = [number for number, _ in messages_group]
+            if not is_from_user:
                 self._session.emit(MessagesSetAside(first=numbers[0], last=numbers[-1] + 1))
 
     def _take_stock(self, call: DuckCall) -> None:
@@ -165,21 +165,21 @@ class DuckCallAnswers:
         conversation."""
         state = self._session.state
         results = [message for message in state.messages if message.turn == state.turn and message.role == "tool"]
-        in_words = partial(note, state.language)
+        stock_note = partial(note, state.language)
         goal = state.five.goal or last_request(state.messages)
         lines = [
-            in_words("stock_goal", goal=goal),
-            in_words("stock_files", files=", ".join(state.files_changed) or "-"),
+            stock_note("stock_goal", goal=goal),
+            stock_note("stock_files", files=", ".join(state.files_changed) or "-"),
             *(
-                in_words("stock_result", operation=result.operation, text=_quoted(result.text))
+                stock_note("stock_result", operation=result.operation, text=_quoted(result.text))
                 for result in results[-STOCK_LINES:]
             ),
-            *(in_words("stock_tried", what=line) for line in call.tried),
-            *(in_words("stock_open", question=question) for question in state.five.open_questions),
+            *(stock_note("stock_tried", what=line) for line in call.tried),
+            *(stock_note("stock_open", question=question) for question in state.five.open_questions),
         ]
         summary = "\n".join(dict.fromkeys(lines))
         self._session.emit(Noticed(what=say("duck.stock", text=summary)))
-        self._keep(f"{in_words('stock')}\n{summary}")
+        self._keep(f"{stock_note('stock')}\n{summary}")
 
 
 def _quoted(text: str) -> str:

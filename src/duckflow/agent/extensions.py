@@ -101,11 +101,11 @@ class UserCommands:
         from duckflow.programs.run import run
         from duckflow.tools.shell.output import CommandOutput
 
-        start = time.monotonic()
+        start_time = time.monotonic()
         output = CommandOutput(HEAD, TAIL, CAUSES, self._show)
         folder = Path(self._session.state.folder)
         shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
-        async with self._undo.watch(command) as changed:
+        async with self._undo.watch(command) as changed_paths:
             try:
                 environment = (user_environment() if is_typed else environment_as_typed(folder)) | WITHOUT_PAGER
                 code = await run(Launch((shell, "-c", command), folder, environment), output.take)
@@ -114,7 +114,7 @@ class UserCommands:
             finally:
                 output.take(b"", last=True)
                 output.leave_screen()
-        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start, 1), changed)
+        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start_time, 1), changed_paths)
         return code
 
     def tell(self) -> None:
@@ -152,17 +152,17 @@ class UserCommands:
             self.tell()
 
     async def _carry_out(self, number: int, work: Coroutine[Any, Any, str]) -> None:
-        finished = CommandFinished(command_id=number)
+        finished_event = CommandFinished(command_id=number)
         try:
-            finished = CommandFinished(command_id=number, text=await work)
+            finished_event = CommandFinished(command_id=number, text=await work)
         except DuckflowError as problem:
-            finished = CommandFinished(command_id=number, problem=said(problem))
+            finished_event = CommandFinished(command_id=number, problem=said(problem))
         except Exception:
             # A bug in a command must not end the conversation.
             log.exception("a command broke off")
-            finished = CommandFinished(command_id=number, problem=say("turn.broke_off"))
+            finished_event = CommandFinished(command_id=number, problem=say("turn.broke_off"))
         finally:
-            self._session.emit(finished)
+            self._session.emit(finished_event)
 
 
 NAMED = 5
@@ -232,10 +232,10 @@ class Extensions:
 
     async def admit(self) -> bool:
         """Says before a turn whether Duckflow may act in this folder. If so, the model is told of the skills."""
-        admitted = await self._admission.admit()
-        if admitted:
+        is_admitted = await self._admission.admit()
+        if is_admitted:
             self._offer(self.found())
-        return admitted
+        return is_admitted
 
     async def look(self) -> None:
         """Looks for all extensions again: some may have come since the session began."""
@@ -245,9 +245,9 @@ class Extensions:
             self._offer(self.found())
 
     def found(self) -> FoundExtensions:
-        trusted = self._admission.trusted or (not self._admission.decided and self._places.trusted_before)
-        if self._found is None or self._found.with_folder != trusted:
-            self._found = self._look(trusted)
+        is_trusted = self._admission.trusted or (not self._admission.decided and self._places.trusted_before)
+        if self._found is None or self._found.with_folder != is_trusted:
+            self._found = self._look(is_trusted)
         return self._found
 
     def catalogue(self, room: int) -> list[tuple[str, str]]:

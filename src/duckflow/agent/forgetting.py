@@ -44,22 +44,22 @@ class Forgetting:
     def holding(self, words: str) -> tuple[Phrase, ...]:
         """Returns phrases that say how many messages and lessons contain the words, and their first lines; none if no
         message or lesson does."""
-        matches = self._held(words)
-        if not (matches.messages or matches.lessons):
+        found_memories = self._held(words)
+        if not (found_memories.messages or found_memories.lessons):
             return ()
-        ask = say("memory.forget_ask", messages=matches.messages, lessons=matches.lessons, words=words)
-        return (ask, *(say("memory.forget_line", text=line) for line in matches.lines))
+        ask = say("memory.forget_ask", messages=found_memories.messages, lessons=found_memories.lessons, words=words)
+        return (ask, *(say("memory.forget_line", text=line) for line in found_memories.lines))
 
     def forget(self, words: str) -> Phrase:
         """Forgets everything that holds the words. Raises OSError or ToolError when the lessons cannot be written; then
         nothing is forgotten."""
-        matches = self._held(words)
+        found_memories = self._held(words)
         lessons = self._castle.forget(words)
-        self._gravel.forget(matches.archived)
+        self._gravel.forget(found_memories.archived)
         self._facts.forget(words)
-        self._session.emit(PastForgotten(numbers=matches.numbers, words=words))
+        self._session.emit(PastForgotten(numbers=found_memories.numbers, words=words))
         self._gone()
-        return say("memory.forgotten", messages=matches.messages, lessons=lessons, words=words)
+        return say("memory.forgotten", messages=found_memories.messages, lessons=lessons, words=words)
 
     def follow(self, forgotten: set[str]) -> None:
         """Forgets those messages of this session that another session has already forgotten."""
@@ -76,14 +76,14 @@ class Forgetting:
             for number, message in enumerate(state.messages)
             if number not in forgotten_numbers and folded_words in folded(message.whole)
         )
-        archived = self._gravel.holding(words)
+        archived_messages = self._gravel.holding(words)
         lessons = self._castle.holding(words)
         lines = [lesson.line() for lesson in lessons] + [
-            f"{entry.operation or entry.role}: {entry.text}" for entry in archived
+            f"{entry.operation or entry.role}: {entry.text}" for entry in archived_messages
         ]
         return Held(
             own_numbers,
-            tuple(entry.number for entry in archived),
+            tuple(entry.number for entry in archived_messages),
             len(lessons),
             tuple(shorten(line, LINE) for line in lines[:SHOWN]),
         )

@@ -94,10 +94,10 @@ def _ignored_in(command: str, folder: Path) -> str:
 
     words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
     ignored_paths = IgnoredPaths(folder) if words else None
-    for part in (part for word in words for part in (word, word.partition("=")[2]) if part):
-        path = os.path.relpath(folder / part, folder)
-        is_inside = path != "." and not path.startswith(("-", "../", "~", "$"))
-        if ignored_paths and is_inside and ignored_paths.ignores_file(path):
+    for word_part in (word_part for word in words for word_part in (word, word.partition("=")[2]) if word_part):
+        path = os.path.relpath(folder / word_part, folder)
+        is_inside_folder = path != "." and not path.startswith(("-", "../", "~", "$"))
+        if ignored_paths and is_inside_folder and ignored_paths.ignores_file(path):
             return path
     return ""
 
@@ -159,9 +159,9 @@ def _git_changes_more(command: str, folder: Path) -> bool:
     except TooMuch:
         return True
     git_calls = [as_subcommand(call) for call in calls if call.program == "git"]
-    is_wrapped = any(text.rpartition("/")[2] == "git" for call in calls for text in call.texts)
-    goes_elsewhere = bool(git_calls) and any(call.program == "cd" or call.assignments for call in calls)
-    if is_wrapped or goes_elsewhere or any(options for _, options in git_calls):
+    is_git_wrapped = any(text.rpartition("/")[2] == "git" for call in calls for text in call.texts)
+    is_git_elsewhere = bool(git_calls) and any(call.program == "cd" or call.assignments for call in calls)
+    if is_git_wrapped or is_git_elsewhere or any(options for _, options in git_calls):
         return True
     if any(call.program.removeprefix("git ") not in GIT_RECORDS for call, _ in git_calls):
         return True
@@ -187,7 +187,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collecti
     count only with `secrets`, because they are mostly protected in another way. A link counts as its target."""
     try:
         path = path.resolve()
-        facts = path.lstat()
+        file_status = path.lstat()
         relative_path = path.relative_to(folder.resolve()).as_posix()
     except (OSError, ValueError):
         return False
@@ -195,7 +195,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collecti
         MADE_ANEW.fullmatch(path.name)
         or CACHE.search(relative_path)
         or (not secrets and secret_name(relative_path))
-        or not stat.S_ISREG(facts.st_mode)
+        or not stat.S_ISREG(file_status.st_mode)
     ):
         return False
     return relative_path in unkept or ignored.ignores_file(relative_path)
@@ -225,8 +225,8 @@ class RiskyAction(NamedTuple):
 
     def only_touches(self, paths: Sequence[str]) -> bool:
         """Says whether the action does nothing but change some of these files."""
-        changed = [impact.path for impact in self.preview.impacts]
-        return bool(changed) and not self.command and set(changed) <= set(paths)
+        changed_paths = [impact.path for impact in self.preview.impacts]
+        return bool(changed_paths) and not self.command and set(changed_paths) <= set(paths)
 
 
 def gate_question(
@@ -242,19 +242,19 @@ def gate_question(
     lasting_effects = tuple(dict.fromkeys(reason for risky_action in risky for reason in risky_action.lasting))
     reasons = dict.fromkeys(risky_action.action.reasoning for risky_action in risky)
     asked_ids = {risky_action.action.action_id for risky_action in risky}
-    others = [
+    other_actions = [
         action for action in decision.actions if action.action_id not in asked_ids and action.operation != RESPOND
     ]
     # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
     # than their own reasons.
     is_repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
-    only_action = risky[0] if len(risky) == 1 else None
+    single_action = risky[0] if len(risky) == 1 else None
     changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(
         action_ids=tuple(risky_action.action.action_id for risky_action in risky),
         operations=tuple(risky_action.action.operation for risky_action in risky),
         intent=tuple(dict.fromkeys(why for risky_action in risky if (why := risky_action.action.why))),
-        rationale=decision.rationale if not (is_repeated or others) else "",
+        rationale=decision.rationale if not (is_repeated or other_actions) else "",
         alternatives=(decision.alternative,) if decision.alternative else (),
         impacts=tuple(impact.model_copy(update={"tracked": impact.path in tracked}) for impact in impacts),
         commands=commands,
@@ -267,7 +267,7 @@ def gate_question(
         ),
         reversible=reversible and changes and not lasting_effects,
         lasting=lasting_effects if reversible or not changes else (say("lasting.off"),),
-        editable=only_action.editable if only_action else "",
+        editable=single_action.editable if single_action else "",
     )
     choices = _choices(risky, request)
     return Question(kind="gate", title=say("gate.title"), gate=request, choices=choices, on_record=True)

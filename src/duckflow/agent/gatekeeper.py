@@ -107,9 +107,9 @@ def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> 
 
 def _talk(answer: Answer, said: str, language: str) -> str:
     """Returns what the user asked and said at a Gate (the question before risky actions), in words for the model."""
-    in_words = partial(note, language)
-    lines = [in_words("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
-    return "\n".join([*lines, *([in_words("gate_said", said=said)] if said else [])])
+    gate_note = partial(note, language)
+    lines = [gate_note("gate_talk", asked=exchange.asked, told=exchange.told) for exchange in answer.talk]
+    return "\n".join([*lines, *([gate_note("gate_said", said=said)] if said else [])])
 
 
 class Gatekeeper:
@@ -151,7 +151,7 @@ class Gatekeeper:
         these do not allow an action, hooks or the user are asked."""
         risky: list[RiskyAction] = []
         warnings: list[Phrase] = []
-        by_person = False
+        needs_person = False
         mode, plan_id = await self._mode_here(), self._plans.plan_of(actor) if self._session.state.plans else ""
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
@@ -163,20 +163,20 @@ class Gatekeeper:
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             target = call.tool.target(call.args)
-            command, by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
+            command, only_by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
             operation, impacts = call.action.operation, call.preview.impacts
             description, tools = call.tool.said, deed.command.tools if deed.command else ()
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
-            allowed = self.permissions.allows(operation, impacts, ruled, by_name, description, tools, plan_id)
-            is_allowed = call.tool.allowed or call.allowed or allowed or self._approved_check(command, deed)
-            changed = self.permissions.changed(operation, description) if description and not is_allowed else None
-            reasons = tuple(filter(None, (changed, call.asks, draft)))
+            rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
+            is_allowed = call.tool.allowed or call.allowed or rule_allows or self._approved_check(command, deed)
+            difference = self.permissions.changed(operation, description) if description and not is_allowed else None
+            reasons = tuple(filter(None, (difference, call.asks, draft)))
             for why in reasons:
                 is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
-                by_person |= bool(doubtful or reasons or assessment.always_ask)
-                rule = rule_for(operation, impacts, ruled, by_name, tools)
+                needs_person |= bool(doubtful or reasons or assessment.always_ask)
+                rule = rule_for(operation, impacts, ruled, only_by_name, tools)
                 if assessment.wants_secrets:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if call.tool.outside:
@@ -197,7 +197,7 @@ class Gatekeeper:
             return Clearance(True)
         asked_ids = frozenset(risky_action.action.action_id for risky_action in risky)
         asked_calls = [call for call in deeds if call.action.action_id in asked_ids]
-        clearance = await hooks(asked_calls, by_person, actor) or await self._put(risky, decision, doubtful, actor)
+        clearance = await hooks(asked_calls, needs_person, actor) or await self._put(risky, decision, doubtful, actor)
         return clearance._replace(asked_about=asked_ids)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
@@ -280,18 +280,18 @@ class Gatekeeper:
         paths = [impact.path for risky_action in risky for impact in risky_action.preview.impacts]
         tracked_paths = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
         question = gate_question(risky, decision, doubtful, tracked_paths, self._reversible)
-        habit = habit_of(risky, question)
-        if habit and (times := dict(self.permissions.usual()).get(habit)):
+        habitual_rule = habit_of(risky, question)
+        if habitual_rule and (times := dict(self.permissions.usual()).get(habitual_rule)):
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
-            if habit and not clearance.nobody and (clearance.allowed or not clearance.reason):
-                self.permissions.learn(habit, clearance.allowed)
+            if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
+                self.permissions.learn(habitual_rule, clearance.allowed)
             if report_answer:
                 report_answer(clearance.allowed, clearance.why_not)
         language = self._session.state.language
-        talk = _talk(answer, answer.said, language)
+        talk_text = _talk(answer, answer.said, language)
         words = "" if clearance.nobody else _talk(answer, answer.said or clearance.reason, language)
         if words and actor.job_id:
             heading = note(language, "gate_of_job", job=question.job_name or actor.job_id)
@@ -300,19 +300,19 @@ class Gatekeeper:
         revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
         if clearance.nobody and doubtful:
             clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
-        return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk} if talk else {})
+        return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk_text} if talk_text else {})
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered_keys = {choice.key for choice in question.choices}
         match answer.choice:
             case "yes":
-                chosen = [
+                actions = [
                     risky_action
                     for risky_action in risky
                     if not answer.paths or risky_action.only_touches(answer.paths)
                 ]
-                ids = frozenset(risky_action.action.action_id for risky_action in chosen if len(chosen) < len(risky))
-                names_all = len(chosen) == len(risky)
+                ids = frozenset(risky_action.action.action_id for risky_action in actions if len(actions) < len(risky))
+                names_all = len(actions) == len(risky)
                 return Clearance(names_all, asked=True, reason=answer.text, wish=not names_all, only=ids)
             case "edit" if "edit" in offered_keys:
                 return Clearance(True, asked=True, edited=answer.text)
@@ -333,8 +333,8 @@ class Gatekeeper:
         """Returns the rules to set up after a yes that holds for more than one action: the offered ones that fit the
         subject that the user named. If the subject is the plan, they cover the plan's files, and end with the plan."""
         state = self._session.state
-        plan, part = state.plan, about_plan(about, state.language)
-        if not part or plan is None or not plan.under_way:
+        plan, extent = state.plan, about_plan(about, state.language)
+        if not extent or plan is None or not plan.under_way:
             offered_rules = (
                 (risky_action.rule, risky_action.preview.impacts)
                 for risky_action in risky
@@ -343,7 +343,7 @@ class Gatekeeper:
             named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
             return list(dict.fromkeys(filter(None, named_rules)))
         rules = plan_rules(plan)
-        offers = [rule for rule in rules_offered(risky) if part == "all" and (rule.operation != EDITS or not rules)]
+        offers = [rule for rule in rules_offered(risky) if extent == "all" and (rule.operation != EDITS or not rules)]
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:

@@ -195,7 +195,7 @@ class Hooks:
 
     def _find(self, with_folder: bool) -> "FoundHooks | None":
         files = (*((self._places.home, name) for name in HOME_HOOKS), *((self.folder, name) for name in PROJECT_HOOKS))
-        has_hooks = self._own_groups or any((top / name).is_file() for top, name in files)
+        has_hooks = self._own_groups or any((hook_folder / name).is_file() for hook_folder, name in files)
         if not has_hooks and not (with_folder and self.consent.programs.agreements.all()):
             return None
         from duckflow.extensions.hook_files import find_hooks
@@ -229,8 +229,8 @@ class Hooks:
         programs that the repository names, with the user's rights."""
         from duckflow.safety.repository import git_runs_programs
 
-        is_permitted = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
-        return not is_permitted and git_runs_programs(self.folder)
+        is_folder_permitted = self._admission.trusted or self.consent.programs.mode() is Mode.CONTAINED
+        return not is_folder_permitted and git_runs_programs(self.folder)
 
     def _common(self, event: str) -> dict[str, Any]:
         from duckflow.extensions.hook_run import HookTranscript
@@ -347,8 +347,8 @@ class ToolHooks:
                 remarks.append(self._note("hook_output"))
                 actor.emit(Noticed(what=say("hook.output", operation=call.action.operation, subject=call.action.about)))
             remarks.append(reply.context)
-        added = "\n".join(filter(None, remarks))
-        return outcome._replace(for_model=f"{outcome.for_model}\n{added}") if added else outcome
+        added_text = "\n".join(filter(None, remarks))
+        return outcome._replace(for_model=f"{outcome.for_model}\n{added_text}") if added_text else outcome
 
     async def _tell(self, event: str, call: Ready, extra: dict[str, Any]) -> "HookReply":
         names, tool_input = call.tool.names, call.tool.for_hooks(call.action.args, self._hooks.folder)
@@ -361,8 +361,8 @@ class ToolHooks:
             args = call.tool.from_hooks(call.action.args, reply.updated, self._hooks.folder)
             if args != call.action.args:
                 call = prepare(call.action.model_copy(update={"args": args}))
-                changed = say("hook.changed", operation=call.action.operation, subject=call.action.about)
-                actor.emit(Noticed(what=changed))
+                changed_phrase = say("hook.changed", operation=call.action.operation, subject=call.action.about)
+                actor.emit(Noticed(what=changed_phrase))
                 context.append(self._note("hook_changed", args=str(args)))
         self.tell_with(call.action.action_id, *context)
         if reply.decision == "ask":

@@ -67,8 +67,8 @@ class LineReview:
             await self._undo.move_hunk(hunk, back=True)
             return say("comment.taken_back", path=path)
         scope = UndoScope(job=job, paths=(path,)) if job else UndoScope(turn=turn, paths=(path,))
-        outcome = await self._undo.restore(True, True, scope)
-        if not outcome.changed:
+        undo_result = await self._undo.restore(True, True, scope)
+        if not undo_result.changed:
             raise DuckflowError("comment.hunk_gone", path=path)
         return say("comment.file_taken_back", path=path)
 

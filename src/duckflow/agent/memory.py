@@ -73,9 +73,9 @@ class AgentHistory:
     def history_of_step(self, own: Sequence[Message], budget: int) -> list[Message]:
         """Returns the messages of one step, as far as they fit. Nothing is pruned, because the context belongs to the
         conversation."""
-        working = Bubble(self._settings)
-        working.follow(own)
-        return working.view(budget / self._tokens.factor)
+        step_bubble = Bubble(self._settings)
+        step_bubble.follow(own)
+        return step_bubble.view(budget / self._tokens.factor)
 
     def evidence(self) -> str:
         """Returns quotations of messages that are no longer in the context. An agent has none."""
@@ -164,8 +164,8 @@ class ConversationMemory(AgentHistory):
 
     def known(self) -> str:
         """Returns what is known of the project from earlier sessions."""
-        state, rooms = self._session.state, self._settings.known_bytes
-        return self._facts.text(state.session_id, rooms.get(state.language, facts_of(state.language).known_bytes))
+        state, limits = self._session.state, self._settings.known_bytes
+        return self._facts.text(state.session_id, limits.get(state.language, facts_of(state.language).known_bytes))
 
     def find(self, question: str, in_context: bool = False) -> tuple[int, str]:
         """Returns the number of messages that were found, and their quotations. Those in the context are included only
@@ -189,8 +189,8 @@ class ConversationMemory(AgentHistory):
             say("memory.pinned", recent=min(self._settings.recent_messages, shown_count)),
             say("memory.archive", messages=self._gravel.count(), lessons=len(self._castle.lessons())),
         ]
-        if (successes := self._facts.successes())["tasks"]:
-            lines.append(say("memory.successes", **successes))
+        if (success_counts := self._facts.successes())["tasks"]:
+            lines.append(say("memory.successes", **success_counts))
         lines += [say("memory.summary", text=summary.cited()) for summary in state.context.summaries]
         return (*lines, *(receipt_phrase(receipt) for receipt in state.context.receipts))
 
@@ -205,13 +205,13 @@ class ConversationMemory(AgentHistory):
         return receipt_phrase(state.context.receipts[-1]) if pruned else say("memory.compact_enough")
 
     def own_messages(self) -> list[Message]:
-        set_aside = self._set_aside()
-        from_user = [
+        ids_set_aside = self._set_aside()
+        user_messages = [
             message
             for message in self._session.state.messages
-            if message.role == "user" and message.message_id not in set_aside
+            if message.role == "user" and message.message_id not in ids_set_aside
         ]
-        return [message for message in from_user if not message.meanwhile]
+        return [message for message in user_messages if not message.meanwhile]
 
     def go_back(self, message: Message) -> None:
         messages = self._session.state.messages
@@ -240,11 +240,11 @@ class ConversationMemory(AgentHistory):
             return ""
         from duckflow.memory.archive_hit import quote_hits, select_relevant
 
-        set_aside, state = self._set_aside(), self._session.state
+        ids_set_aside, state = self._set_aside(), self._session.state
         near_hits = self._found(asked, self._settings.evidence_hits, NEAR)
         relevant_hits = select_relevant(near_hits, asked, state.session_id, state.language)
         # Messages that the user went back from do not come back by themselves.
-        hits = [hit for hit in relevant_hits if hit.message_id not in set_aside]
+        hits = [hit for hit in relevant_hits if hit.message_id not in ids_set_aside]
         self._refer(hits)
         return quote_hits(hits, self._settings.evidence_tokens)
 

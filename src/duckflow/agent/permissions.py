@@ -55,8 +55,8 @@ class Permission(FrozenData):
         if command:
             if command == self.pattern:
                 return True
-            inner = _unwrapped(command) if _plain(command) else ""
-            return inner == self.pattern or (not _stands_alone(self.pattern) and _task(inner) == self.pattern)
+            inner_call = _unwrapped(command) if _plain(command) else ""
+            return inner_call == self.pattern or (not _stands_alone(self.pattern) and _task(inner_call) == self.pattern)
         paths = [impact.path for impact in impacts]
         if not paths:
             return self.pattern == ANY
@@ -72,8 +72,8 @@ class Permission(FrozenData):
     @property
     def told(self) -> str:
         """Returns the pattern as people read it. A mark at its end shows that more words may follow."""
-        goes_on = self.operation == RUN_COMMAND and not self.kind and not _stands_alone(self.pattern)
-        return f"{self.pattern} …" if goes_on else self.pattern
+        allows_more_words = self.operation == RUN_COMMAND and not self.kind and not _stands_alone(self.pattern)
+        return f"{self.pattern} …" if allows_more_words else self.pattern
 
     def shown(self) -> str:
         """Returns the rule in a line that people read."""
@@ -183,13 +183,13 @@ FILE_KINDS = {
 def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
     """Returns the rule unless it allows more than the user's words name. Words that name nothing, such as "that", fit
     every rule. A user who names one of the edited files, or says "this file", gets a rule for that file alone."""
-    shown, names = rule.shown().casefold(), named_in(about, language)
+    shown_rule, names = rule.shown().casefold(), named_in(about, language)
     paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
     one_file = bool(paths) and search("scopes.this_file", about, language) is not None
-    if not one_file and all(any(part in shown for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
+    if not one_file and all(any(part in shown_rule for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
         return rule
-    hits = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
-    return rule.model_copy(update={"pattern": escaped(str(hits[0]))}) if len(hits) == 1 else None
+    files = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
+    return rule.model_copy(update={"pattern": escaped(str(files[0]))}) if len(files) == 1 else None
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:
@@ -272,8 +272,8 @@ def difference(before: str, now: str) -> str:
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), now.splitlines(), lineterm="", n=0)
-    changed = [shown_line(line) for line in [*lines][2:] if not line.startswith("@@")]
-    return "\n".join([*changed[:MOST_CHANGED], *(["…"] if len(changed) > MOST_CHANGED else [])])
+    changed_lines = [shown_line(line) for line in [*lines][2:] if not line.startswith("@@")]
+    return "\n".join([*changed_lines[:MOST_CHANGED], *(["…"] if len(changed_lines) > MOST_CHANGED else [])])
 
 
 USUAL = 3
@@ -289,9 +289,9 @@ class ApprovalHistory:
         self._times: dict[Permission, int] | None = None
 
     def answered(self, rule: Permission, allowed: bool) -> None:
-        counts = {other: times for other, times in self._counted().items() if other != rule}
-        counts[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
-        self._times = dict(list(counts.items())[-MOST_COUNTED:])
+        rule_counts = {other_rule: times for other_rule, times in self._counted().items() if other_rule != rule}
+        rule_counts[rule] = self._counted().get(rule, 0) + 1 if allowed else 0
+        self._times = dict(list(rule_counts.items())[-MOST_COUNTED:])
         rows = [{**habit.model_dump(exclude_defaults=True), "times": times} for habit, times in self._times.items()]
         write_whole(self._path, json.dumps(rows, ensure_ascii=False, indent=1))
 

@@ -39,12 +39,12 @@ class TransitionTable(FrozenData):
 
 def transition_table(own: Mapping[str, Mapping[str, str]]) -> TransitionTable:
     """Returns the packaged table with the user's own moves on top. A move with an empty reason is removed."""
-    table: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
-    for source, moves in own.items():
-        merged_moves = {**table.get(source, {}), **moves}
-        table[source] = {target: why for target, why in merged_moves.items() if why}
+    allowed_moves: dict[str, dict[str, str]] = json.loads(TRANSITIONS.read_text(encoding="utf-8"))
+    for source, own_moves in own.items():
+        merged_moves = {**allowed_moves.get(source, {}), **own_moves}
+        allowed_moves[source] = {target: why for target, why in merged_moves.items() if why}
     try:
-        return TransitionTable.model_validate({"allowed": table})
+        return TransitionTable.model_validate({"allowed": allowed_moves})
     except ValidationError as problem:
         error = problem.errors()[0]
         raise UsageError("config.bad_transitions", name=error["input"], known=", ".join(Phase)) from None
@@ -129,7 +129,7 @@ class Phases:
         `unmade` means that a change failed, so that the phase went back to planning. `checks_wanted` means that the
         user asked for checks: then no work whose last command failed succeeds."""
         phase = self._session.state.phase
-        has_worked = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
+        was_at_work = reviewed or unmade or phase in (Phase.EXECUTION, Phase.REVIEW)
         if phase is Phase.EXECUTION or (unmade and phase is Phase.PLANNING and not reviewed):
             self._move(Phase.REVIEW, self._why("moved_executed"))
             if failed and not reviewed:
@@ -137,19 +137,19 @@ class Phases:
         state = self._session.state
         if state.review and state.review.verdict != "approved":
             failed = failed or f"{state.review.rating}, {state.review.verdict}"
-        if failed and has_worked:
+        if failed and was_at_work:
             self._doubted = state.turn
             self._session.emit(Noticed(what=say("review.unverified", check=failed)))
         is_rejected = state.review is not None and state.review.verdict == "rejected"
         is_red = any(run.failing for run in state.check_runs)
-        ran_badly = checks_wanted and _is_last_run(state, failed)
+        run_fails = checks_wanted and _is_last_run(state, failed)
         if state.phase is Phase.REVIEW:
-            is_praised = state.review is None or (ran_badly and state.review.verdict == "approved")
-            if is_praised or state_of(state.check_runs) == "failing" or (is_red and failed):
+            is_review_too_good = state.review is None or (run_fails and state.review.verdict == "approved")
+            if is_review_too_good or state_of(state.check_runs) == "failing" or (is_red and failed):
                 self._session.emit(Reviewed(review=_computed(state, failed)))
             why = self._why("moved_unverified", failed=failed or lines_of(state.check_runs))
             why = why if failed or is_red or is_rejected else self._why("moved_succeeded")
-            self._move(Phase.DONE, why, status=Status.ERROR if is_red or ran_badly or is_rejected else Status.SUCCESS)
+            self._move(Phase.DONE, why, status=Status.ERROR if is_red or run_fails or is_rejected else Status.SUCCESS)
         return True
 
     def tell_checks(self, ran_commands: bool, owed: bool) -> None:
@@ -158,8 +158,8 @@ class Phases:
         says."""
         state = self._session.state
         check_state, has_run = state_of(state.check_runs), any(run.turn == state.turn for run in state.check_runs)
-        is_failing = bool(state.evidence) and not state.evidence[-1].ok
-        if has_run or state.changed_in_turn or check_state == "failing" or (ran_commands and (owed or is_failing)):
+        result_fails = bool(state.evidence) and not state.evidence[-1].ok
+        if has_run or state.changed_in_turn or check_state == "failing" or (ran_commands and (owed or result_fails)):
             last_result = state.evidence[-1].text if check_state == "none" and state.evidence else ""
             key = "checks.other" if last_result else f"checks.{check_state}"
             self._session.emit(Noticed(what=say(key, runs=last_result or lines_of(state.check_runs))))
@@ -169,15 +169,15 @@ class Phases:
     def close(self, failed: str) -> bool:
         """Ends the work of a turn whose last words ask what else to do. Says whether the work has ended. `failed` says
         what speaks against its success."""
-        has_worked = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
-        return has_worked and self.finish(failed, reviewed=True)
+        was_at_work = self._session.state.phase in (Phase.EXECUTION, Phase.REVIEW)
+        return was_at_work and self.finish(failed, reviewed=True)
 
     def wait_for_user(self) -> None:
         """Waits for the user when the turn ends with a question. If there is a draft of a plan, the phase is the one
         that waits for its approval."""
         state = self._session.state
-        is_draft = state.plan is not None and state.plan.status == "draft"
-        if is_draft and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
+        has_plan_draft = state.plan is not None and state.plan.status == "draft"
+        if has_plan_draft and self._table.allows(state.phase, Phase.AWAITING_APPROVAL):
             self._move(Phase.AWAITING_APPROVAL, self._why("moved_plan_waits"), status=Status.REQUIRES_USER_INPUT)
         else:
             self._session.emit(StatusChanged(status=Status.REQUIRES_USER_INPUT))
@@ -219,7 +219,7 @@ def _computed(state: AgentState, failed: str) -> Review:
     check_state = state_of(state.check_runs)
     if failed or check_state == "failing":
         return Review(rating="needs_work", verdict="fix")
-    is_proven = check_state in ("passing", "passing_before") or (
+    has_proof = check_state in ("passing", "passing_before") or (
         check_state == "none" and state.evidence and state.evidence[-1].ok
     )
-    return Review(rating="good" if is_proven else "fair", verdict="approved")
+    return Review(rating="good" if has_proof else "fair", verdict="approved")

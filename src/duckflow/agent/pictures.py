@@ -52,10 +52,10 @@ class ConversationPictures:
 
     def read(self, file: BinaryIO, name: str) -> bytes:
         """Returns the whole of a picture's file, and only the beginning of any other file."""
-        head = file.read(HEAD)
-        header, size = read_header(head), file.seek(0, io.SEEK_END)
+        file_start = file.read(HEAD)
+        header, size = read_header(file_start), file.seek(0, io.SEEK_END)
         if header is None:
-            return head
+            return file_start
         if size > LARGEST_FILE:
             raise _too_large(name, header, size)
         file.seek(0)
@@ -77,18 +77,18 @@ class ConversationPictures:
         """Returns the request with the bytes of its pictures. A note replaces each picture that was refused, is gone,
         or is one too many."""
         pictures_by_digest = {picture.digest: picture for message in request.messages for picture in message.pictures}
-        data = dict(self._fitting(list(pictures_by_digest.values())[::-1]))
-        left_out, language = pictures_by_digest.keys() - data.keys(), self._session.state.language
+        bytes_by_digest = dict(self._fitting(list(pictures_by_digest.values())[::-1]))
+        left_out, language = pictures_by_digest.keys() - bytes_by_digest.keys(), self._session.state.language
         messages = tuple(without_pictures(message, language, "picture_gone", left_out) for message in request.messages)
-        return request._replace(messages=messages, pictures=data)
+        return request._replace(messages=messages, pictures=bytes_by_digest)
 
     def _fitting(self, newest_first: list[Picture]) -> Iterator[tuple[str, bytes]]:
-        room = MOST_BYTES
+        bytes_left = MOST_BYTES
         for picture in newest_first:
-            room -= picture.size
-            data = b"" if room < 0 or picture.digest in self._refused else self._store.load(picture)
-            if data:
-                yield picture.digest, data
+            bytes_left -= picture.size
+            picture_bytes = b"" if bytes_left < 0 or picture.digest in self._refused else self._store.load(picture)
+            if picture_bytes:
+                yield picture.digest, picture_bytes
 
 
 def _made_smaller(data: bytes) -> bytes:
@@ -102,11 +102,11 @@ def _made_smaller(data: bytes) -> bytes:
         with Image.open(io.BytesIO(data)) as picture:
             picture.draft("RGB", (SMALLER_SIDE, SMALLER_SIDE))
             picture.thumbnail((SMALLER_SIDE, SMALLER_SIDE))
-            upright = ImageOps.exif_transpose(picture)
-            upright.save(smaller_file, "PNG" if picture.format != "JPEG" else "JPEG")
+            upright_picture = ImageOps.exif_transpose(picture)
+            upright_picture.save(smaller_file, "PNG" if picture.format != "JPEG" else "JPEG")
             if smaller_file.tell() > LARGEST:
                 smaller_file = io.BytesIO()
-                upright.convert("RGB").save(smaller_file, "JPEG", quality=80)
+                upright_picture.convert("RGB").save(smaller_file, "JPEG", quality=80)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         return b""
     return smaller_file.getvalue()

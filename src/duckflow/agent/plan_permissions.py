@@ -59,8 +59,8 @@ class PlanPermissions:
         """Takes back the rules of plans that have ended. A job's end counts like its plan's, unless it did all of its
         work and another job of the plan still runs."""
         job = self._session.state.jobs.get(event.job_id) if isinstance(event, JobEnded) else None
-        others = {other.plan_id for other in self._session.state.live_jobs()}
-        self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in others) else "")
+        live_plan_ids = {live_job.plan_id for live_job in self._session.state.live_jobs()}
+        self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in live_plan_ids) else "")
 
     def _take_back(self, ended_id: str = "") -> None:
         """Takes back the rules of the plan with this id, and those of every plan that has ended or is not known."""

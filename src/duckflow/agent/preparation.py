@@ -50,10 +50,10 @@ class Preparation:
             return actions
         if not (deeds := self.deeds(actions, language)):
             return actions
-        others, rationale = [action for action in actions if action not in deeds], decision.rationale
-        if all(map(self.only_looks, others)) and ends_asking(rationale, language):
-            others.append(Action(operation=RESPOND, args={"text": rationale}, reasoning=rationale))
-        return [*others, *deeds]
+        other_actions, rationale = [action for action in actions if action not in deeds], decision.rationale
+        if all(map(self.only_looks, other_actions)) and ends_asking(rationale, language):
+            other_actions.append(Action(operation=RESPOND, args={"text": rationale}, reasoning=rationale))
+        return [*other_actions, *deeds]
 
     def deeds(self, actions: Sequence[Action], language: str) -> list[Action]:
         """Returns the actions that do something, as opposed to talking. Showing a plan to the user counts as a
@@ -118,12 +118,12 @@ class Preparation:
         for index, action in enumerate(part):
             if later_actions and not all(self.edits(edit.operation) for edit in (action, *later_actions)):
                 return Prepared(ready_calls, later_actions + list(part[index:]), problem)
-            if action.args.get("path") in [waiting.args.get("path") for waiting in later_actions]:
+            if action.args.get("path") in [later_action.args.get("path") for later_action in later_actions]:
                 later_actions.append(action)
                 continue
             try:
-                if problem_before := lacking.get(action.action_id):
-                    raise problem_before
+                if earlier_problem := lacking.get(action.action_id):
+                    raise earlier_problem
                 ready_calls.append(self.ready(action))
             except (ToolError, OSError) as error:
                 problem = problem or in_words(error)
@@ -138,10 +138,10 @@ class Preparation:
     def _arguments(self, tool: AnyTool, action: Action) -> Args:
         """Returns the checked arguments. They are checked once for each action object: when a text or the user changes
         an action, a new object is made."""
-        checked = self._checked.get(action.action_id)
-        if checked is None or checked[0] is not action:
-            checked = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
-        return checked[1]
+        action_and_arguments = self._checked.get(action.action_id)
+        if action_and_arguments is None or action_and_arguments[0] is not action:
+            action_and_arguments = self._checked[action.action_id] = action, self._toolbox.arguments(tool, action.args)
+        return action_and_arguments[1]
 
 
 def in_words(problem: Exception, operation: str = "") -> ToolError:
@@ -164,10 +164,10 @@ def in_words(problem: Exception, operation: str = "") -> ToolError:
 async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dict[str, asyncio.Task[Done]]]:
     """Starts the reads that come first at the same time. Their results are still reported in order."""
     await actor.wait_while_paused()
-    reads = list(takewhile(lambda call: call.tool.effect == "read", ready))
+    read_calls = list(takewhile(lambda call: call.tool.effect == "read", ready))
     read_tasks = {
         call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))
-        for call in (reads if len(reads) > 1 else ())
+        for call in (read_calls if len(read_calls) > 1 else ())
     }
     try:
         yield read_tasks

@@ -99,12 +99,12 @@ class Project:
         if git is None:
             return ""
         try:
-            head = read_plain(git / "HEAD", HEAD_BYTES, cut=True).decode("utf-8", "replace")
+            head_text = read_plain(git / "HEAD", HEAD_BYTES, cut=True).decode("utf-8", "replace")
         except OSError:
             return ""
-        branch_match = re.match(BRANCH, head)
-        doing = next((description for name, description in UNFINISHED.items() if (git / name).exists()), "")
-        return ", ".join(filter(None, (branch_match[1] if branch_match else "detached HEAD", doing)))
+        branch_match = re.match(BRANCH, head_text)
+        unfinished_work = next((description for name, description in UNFINISHED.items() if (git / name).exists()), "")
+        return ", ".join(filter(None, (branch_match[1] if branch_match else "detached HEAD", unfinished_work)))
 
     @cached_property
     def _known(self) -> str:
@@ -124,8 +124,8 @@ class Project:
         main_languages = ", ".join(
             name for name, share in languages.most_common(MOST_LANGUAGES) if share >= least_share
         )
-        added = ", ".join(f"+ {folder}" for folder in self._workspace.added)
-        return "; ".join(filter(None, (main_languages, " ".join(sorted(folders)[:MOST_FOLDERS]), added)))
+        added_folders = ", ".join(f"+ {folder}" for folder in self._workspace.added)
+        return "; ".join(filter(None, (main_languages, " ".join(sorted(folders)[:MOST_FOLDERS]), added_folders)))
 
     @cached_property
     def _tests(self) -> str:
@@ -150,20 +150,20 @@ class Project:
             if secret_name(self._workspace.relative(path)):
                 # A link to a secret file does not turn it into rules.
                 return ""
-            with self._workspace.open(path) as file:
-                facts = os.fstat(file.fileno())
-                if facts.st_nlink > 1:
+            with self._workspace.open(path) as open_file:
+                file_status = os.fstat(open_file.fileno())
+                if file_status.st_nlink > 1:
                     # The file has a second name (a hard link), under which it may be a secret file.
                     return ""
-                stamp = (facts.st_mtime_ns, facts.st_size)
-                read_before = self._read.get(path)
-                if read_before and read_before[0] == stamp:
-                    return read_before[1]
-                data = file.read(limit + 1)
+                stamp = (file_status.st_mtime_ns, file_status.st_size)
+                stamp_and_text = self._read.get(path)
+                if stamp_and_text and stamp_and_text[0] == stamp:
+                    return stamp_and_text[1]
+                file_bytes = open_file.read(limit + 1)
         except (OSError, ToolError):
             return ""
-        text = mask(data[:limit].decode("utf-8", "ignore").strip()).text
-        if len(data) > limit:
+        text = mask(file_bytes[:limit].decode("utf-8", "ignore").strip()).text
+        if len(file_bytes) > limit:
             text = f"{text}\n[…]"
         self._read[path] = (stamp, text)
         return text

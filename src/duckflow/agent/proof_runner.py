@@ -135,11 +135,11 @@ class CheckDoubts:
             bent_tests = altered_tests.difference(missing_tests) if weakened_tests is None else weakened_tests
         scripts = await asyncio.to_thread(files_of_scripts, result.check, folder)
         scripts = await self._bent(command, changes, scripts)
-        found = await asyncio.to_thread(lambda: stand_ins(changes, texts() or {}, command))
-        tests, passed = found.tests.difference(suspects.altered), result.check.passed
-        if is_reported := bool(passed) and all(name.partition("::")[0].endswith(".py") for name in tests):
-            tests = frozenset(among(tests, passed))
-        stand_in_paths = await self._stand_ins(command, changes, found._replace(tests=tests), is_reported)
+        found_stand_ins = await asyncio.to_thread(lambda: stand_ins(changes, texts() or {}, command))
+        tests, passed_tests = found_stand_ins.tests.difference(suspects.altered), result.check.passed
+        if is_reported := bool(passed_tests) and all(name.partition("::")[0].endswith(".py") for name in tests):
+            tests = frozenset(among(tests, passed_tests))
+        stand_in_paths = await self._stand_ins(command, changes, found_stand_ins._replace(tests=tests), is_reported)
         reaching_paths = reaching(changes, bool(result.check.passed))
         return (*missing_tests, *sorted(bent_tests), *scripts, *stand_in_paths, *reaching_paths)
 
@@ -163,7 +163,7 @@ class CheckDoubts:
         from duckflow.tools.shell.runner_settings import is_checker_setting, with_scripts
 
         words = {word for call in plain_calls(command) for word in call.words}
-        modules = {word.replace(".", "/") + end for word in words for end in (".py", "/__main__.py")}
+        modules = {word.replace(".", "/") + path_end for word in words for path_end in (".py", "/__main__.py")}
         words = await asyncio.to_thread(with_scripts, words, Path(self._session.state.folder))
         settings = {change.path for change in changes if is_check and is_checker_setting(change.path)}
         return await self._bent(command, changes, words | modules, settings)
@@ -198,8 +198,8 @@ class CheckDoubts:
         language, files = self._session.state.language, ", ".join(names)
         if result.check and (result.check.kind == "tests" or not self._are_wanted(names)):
             why = note(language, "tests_weakened", check=result.check.check, files=files)
-            check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
-            return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
+            doubted_check = result.check.model_copy(update={"ok": None, "weakened": tuple(names)})
+            return result.model_copy(update={"check": doubted_check, "for_model": f"{result.for_model}\n{why}"})
         # Settings that the user has named are the work itself. If a criterion asks for such a file, the criterion
         # decides whether the file is the check or the work.
         return result.model_copy(update={"altered": tuple(names)})

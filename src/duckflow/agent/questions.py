@@ -84,13 +84,13 @@ class Questions:
             self._emit(QuestionAsked(question=question))
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=question.on_record))
             return answer
-        asked = OpenQuestion(question, asyncio.get_running_loop().create_future())
-        self._open[question.question_id] = asked
+        open_question = OpenQuestion(question, asyncio.get_running_loop().create_future())
+        self._open[question.question_id] = open_question
         self._emit(QuestionAsked(question=question))
         try:
-            return await asked.answer
+            return await open_question.answer
         finally:
-            self._close(asked, None)
+            self._close(open_question, None)
 
     def answer(self, question_id: str, text: str, choice: str) -> Taken:
         asked = self._open.get(question_id)
@@ -98,8 +98,8 @@ class Questions:
             return Taken("closed", (say("question.closed"),), question_id)
         question = asked.question
         text = without_reference(text, self._language()) if asked.talk and question.kind != "text" else text
-        at_gate = question.kind == "gate" and not _needs_word(question)
-        line = spelled_out(text) if at_gate and not choice else text
+        is_gate_without_word = question.kind == "gate" and not _needs_word(question)
+        line = spelled_out(text) if is_gate_without_word and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language())
         waits = whole.waits or (question.kind == "gate" and not choice and means_pause(text, self._language()))
         if not choice and question.kind != "text" and waits:
@@ -127,10 +127,10 @@ class Questions:
     def _close(self, asked: OpenQuestion, answer: Answer | None) -> None:
         question = asked.question
         if self._open.pop(question.question_id, None):
-            on_record = question.on_record and answer is not None
+            is_on_record = question.on_record and answer is not None
             if answer and question.secret:
                 answer = answer.model_copy(update={"text": ""})
-            self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=on_record))
+            self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=is_on_record))
 
     def _read(self, text: str, whole: WholeAnswer, asked: OpenQuestion) -> Answer | None:
         """Returns the answer that the text gives; None if it is unclear or gives only half of an answer."""
@@ -171,8 +171,8 @@ def read_choice(text: str, question: Question, language: str) -> Answer:
     """Reads `2`, `２`, `2: use tabs` or `stop here` as a choice; if only a person is asked, also the first letter of a
     key. Everything else is free text."""
     plain = unicodedata.normalize("NFKC", text).strip()
-    if (numbered := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(numbered[1]))):
-        return Answer(choice=chosen.key, text=numbered[2].strip())
+    if (number_match := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(number_match[1]))):
+        return Answer(choice=chosen.key, text=number_match[2].strip())
     word = plain.casefold().rstrip("。.!！")
     for choice in question.choices:
         if word in _names(choice, plain, language):
@@ -268,14 +268,14 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
     plain = unicodedata.normalize("NFKC", text).casefold()
     answer_words = _words(plain)
     key_words = _words(without_politeness(plain, language))
-    shared = {
+    shared_counts = {
         choice.key: max(
             (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if key_words <= words),
             default=0,
         )
         for choice in question.choices
     }
-    best_keys = [key for key, count in shared.items() if count and count == max(shared.values())]
+    best_keys = [key for key, count in shared_counts.items() if count and count == max(shared_counts.values())]
     return Answer(choice=best_keys[0]) if len(best_keys) == 1 and best_keys[0] not in DECIDES else None
 
 
@@ -308,20 +308,20 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
         return say("gate.either")
     whole, short_text = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
     asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
-    reaches = "session" in _keys(question) and whole.reaches
+    reaches_session = "session" in _keys(question) and whole.reaches
     if agreed := whole.agreed:
         asked.half = _wish(text, whole)
-    if agreed and (agreed.scope or not reaches):
+    if agreed and (agreed.scope or not reaches_session):
         is_wider = agreed.scope in ("session", "always")
         key = "gate.rest_about" if is_wider and agreed.about else "gate.rest_session" if is_wider else "gate.rest"
         return say(key, about=agreed.about, text=shorten(whole.rest, SHOWN))
-    return say("gate.unclear_scope" if reaches else "gate.unclear", text=short_text)
+    return say("gate.unclear_scope" if reaches_session else "gate.unclear", text=short_text)
 
 
 def wants_words(answer: Answer, question: Question) -> bool:
     """Says whether the choice makes sense only with words that have not been given yet."""
-    chosen = next((choice for choice in question.choices if choice.key == answer.choice), None)
-    return chosen is not None and chosen.wants_text and not answer.text
+    chosen_choice = next((choice for choice in question.choices if choice.key == answer.choice), None)
+    return chosen_choice is not None and chosen_choice.wants_text and not answer.text
 
 
 def _chosen(choice: str, text: str, question: Question) -> Answer | None:
@@ -365,13 +365,13 @@ class QuestionsBack:
     def _work_before(self) -> str:
         """Returns the model's latest messages and results, shortened. The model needs them to explain an action to the
         user."""
-        state, room, parts = self._session.state, LONGEST_WORK, list[str]()
+        state, room_left, message_parts = self._session.state, LONGEST_WORK, list[str]()
         for message in reversed(state.messages):
-            if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room > 0:
-                text = message.text.strip()[: min(LONGEST_PART, room)]
-                parts.append(quoted(state.language, message.operation or message.role, text))
-                room -= len(text)
-        return "\n".join([note(state.language, "asked_back_work"), *parts]) if parts else ""
+            if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room_left > 0:
+                text = message.text.strip()[: min(LONGEST_PART, room_left)]
+                message_parts.append(quoted(state.language, message.operation or message.role, text))
+                room_left -= len(text)
+        return "\n".join([note(state.language, "asked_back_work"), *message_parts]) if message_parts else ""
 
     async def _answer(self, asked: AskedBack) -> None:
         from duckflow.forms.schema import strict_schema

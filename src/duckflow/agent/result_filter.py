@@ -39,9 +39,9 @@ class ResultFilter:
 
     def _read_secrets(self) -> KnownSecrets:
         secrets = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
-        for top in (around(Path(self._state.folder)), *self._added):
-            secrets = known_secrets(top, secret_index(top).look().paths[:MOST_READ]).joined(secrets)
-            secrets = KnownSecrets(values=login_values(top / ".git/config")).joined(secrets)
+        for top_folder in (around(Path(self._state.folder)), *self._added):
+            secrets = known_secrets(top_folder, secret_index(top_folder).look().paths[:MOST_READ]).joined(secrets)
+            secrets = KnownSecrets(values=login_values(top_folder / ".git/config")).joined(secrets)
         return secrets
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:

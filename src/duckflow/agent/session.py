@@ -140,8 +140,8 @@ def _question_in(result: ActionResult, state: AgentState) -> str:
     if ends_asking(text, language):
         return shorten(last_question(text), 100)
     decision = next((message.decision for message in reversed(state.messages) if message.decision), None)
-    acts = decision is not None and any(action.operation != RESPOND for action in decision.actions)
-    return shorten(question_in_passing(text, language), 100) if acts else ""
+    has_deeds = decision is not None and any(action.operation != RESPOND for action in decision.actions)
+    return shorten(question_in_passing(text, language), 100) if has_deeds else ""
 
 
 log = logging.getLogger(__name__)
@@ -160,11 +160,11 @@ class Bus:
     def subscribe(self, listener: Listener, *kinds: type[Event]) -> Callable[[], None]:
         """Adds a listener for these kinds of events, or for all. Calling the returned function removes it at any
         time."""
-        key = object()
-        self._listeners[key] = listener, kinds or (Event,)
+        listener_key = object()
+        self._listeners[listener_key] = listener, kinds or (Event,)
 
         def unsubscribe() -> None:
-            self._listeners.pop(key, None)
+            self._listeners.pop(listener_key, None)
 
         return unsubscribe
 

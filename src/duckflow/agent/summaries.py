@@ -85,17 +85,17 @@ class Summarizer:
             self._failures = FAILURES
             return ""
         request = Request(self._compiler.summary(self._session.state, text), max_tokens=SUMMARY_TOKENS)
-        pieces: list[str] = []
+        summary_pieces: list[str] = []
         async with aclosing(closable(provider, request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case Delta():
-                        pieces.append(chunk.text)
+                        summary_pieces.append(chunk.text)
                     case Retrying():
-                        pieces.clear()
+                        summary_pieces.clear()
                     case Finished():
                         self._session.emit(UsageReported(model=provider.model, usage=chunk.usage))
-                        return "".join(pieces) if chunk.reason == "stop" else ""
+                        return "".join(summary_pieces) if chunk.reason == "stop" else ""
                     case CallDelta() | Thought() | Remark():
                         pass
         return ""
@@ -106,12 +106,12 @@ def _material(messages: Sequence[Message]) -> str:
     from duckflow.memory.digest import gist
 
     lines: list[str] = []
-    room = float(SHOWN_TOKENS)
+    tokens_left = float(SHOWN_TOKENS)
     for message in messages:
         text = gist(message) if message.role == "assistant" else message.text
         line = f"{message.operation or message.role}: {clip(text, EACH_TOKENS)}"
-        room -= estimate(line) + 1
-        if room < 0:
+        tokens_left -= estimate(line) + 1
+        if tokens_left < 0:
             break
         lines.append(line)
     return "\n".join(lines)

@@ -181,18 +181,18 @@ class Thinker:
     async def _ask(self, state: AgentState, moment: Moment, operations: Sequence[Operation]) -> Reply:
         """Asks the model. A request that turns out too long is sent again with less history."""
         budget, settings = self._budget(moment.profile), self._settings
-        room = ReplyRoom(settings.decision_tokens, min(settings.inline_tokens, moment.profile.window // 4))
-        for shrink in range(SHRINKS + 1):
-            history = await self._remembering.history(budget >> shrink)
+        reply_room = ReplyRoom(settings.decision_tokens, min(settings.inline_tokens, moment.profile.window // 4))
+        for halvings in range(SHRINKS + 1):
+            history = await self._remembering.history(budget >> halvings)
             messages = self._compiler.main(state, history, moment)
-            request = moment.form.request(messages, operations, state, room)
+            request = moment.form.request(messages, operations, state, reply_room)
             if self._answer_schema and request.tools:
                 request = request._replace(schema=self._answer_schema)
             self._remembering.sent(request)
             try:
                 reply = await self.connection.call(request, partial(self._live, moment.form), self._channel)
             except ContextTooLong:
-                if shrink == SHRINKS:
+                if halvings == SHRINKS:
                     raise
             else:
                 self._remembering.learn(reply.prompt_tokens)
@@ -269,8 +269,8 @@ def _polite_action(action: Action) -> Action:
             args[name] = one_question(text)
     if isinstance(choices := action.args.get("choices"), list):
         args["choices"] = _real(cast("list[Any]", choices))
-    changed = any(action.args[name] != value for name, value in args.items())
-    return action.model_copy(update={"args": {**action.args, **args}}) if changed else action
+    has_changed = any(action.args[name] != value for name, value in args.items())
+    return action.model_copy(update={"args": {**action.args, **args}}) if has_changed else action
 
 
 def _real(choices: list[Any]) -> list[Any]:

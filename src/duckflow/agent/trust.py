@@ -63,9 +63,9 @@ class FolderTrust:
         known_folders = sorted({*self._known(), str(self._folder)})
         self._kept_in.parent.mkdir(parents=True, exist_ok=True)
         new_file = self._kept_in.with_suffix(".new")
-        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as file:
-            json.dump(known_folders, file, ensure_ascii=False, indent=1)
+        file_descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(file_descriptor, "w", encoding="utf-8", errors="surrogateescape") as open_file:
+            json.dump(known_folders, open_file, ensure_ascii=False, indent=1)
         new_file.replace(self._kept_in)
 
     def _reasons(self) -> Iterator[Phrase]:
@@ -80,8 +80,8 @@ class FolderTrust:
         if (self._folder / SERVERS).exists():
             yield say("trust.servers", file=SERVERS)
         brought_folders = (*SKILL_PLACES, *COMMAND_PLACES, *AGENT_PLACES)
-        if places := [name for name in brought_folders if (self._folder / name).is_dir()]:
-            yield say("trust.extensions", places=", ".join(places))
+        if found_folders := [name for name in brought_folders if (self._folder / name).is_dir()]:
+            yield say("trust.extensions", places=", ".join(found_folders))
         if any((self._folder / name).is_file() for name in PROJECT_HOOKS):
             yield from _hooks_in(self._folder)
 
@@ -171,20 +171,20 @@ class Admission:
         await self.admit()
 
     async def _decide(self) -> bool:
-        trust = await asyncio.to_thread(self._make)
-        reasons = await asyncio.to_thread(trust.reasons)
-        if not reasons or trust.trusted:
+        folder_trust = await asyncio.to_thread(self._make)
+        reasons = await asyncio.to_thread(folder_trust.reasons)
+        if not reasons or folder_trust.trusted:
             self.trusted = bool(reasons)
             self.decided = True
             return True
         # A program that says yes to everything must not open a whole home folder.
-        asks = not trust.contained and not (self._by_client and trust.must_be_wanted)
+        asks = not folder_trust.contained and not (self._by_client and folder_trust.must_be_wanted)
         if self.wanted or (asks and await self._asked(reasons)):
-            await asyncio.to_thread(trust.trust)
+            await asyncio.to_thread(folder_trust.trust)
             self.newly = True
             self.trusted = self.decided = True
             return True
-        if trust.must_be_wanted:
+        if folder_trust.must_be_wanted:
             self._emit(Noticed(what=say("trust.not_here")))
             return False
         self._emit(Noticed(what=say("trust.untrusted")))

@@ -131,30 +131,30 @@ class Turn:
     async def _opened(self, turn: TurnSoFar, *openings: Begin) -> str | Ending:
         note = ""
         for opening in openings:
-            result = await opening()
-            if isinstance(result, Ending):
-                return result
-            note = _joined(note, result)
+            note_or_ending = await opening()
+            if isinstance(note_or_ending, Ending):
+                return note_or_ending
+            note = _joined(note, note_or_ending)
         return note
 
     async def _loop(self, turn: TurnSoFar, note: str) -> Ending:
         """Runs loops until one ends the turn, and returns the ending. The next prompt begins with the `note`."""
         while True:
-            verdict = await self._beat(note)
-            if isinstance(verdict, Ending):
-                return verdict
+            note_or_ending = await self._beat(note)
+            if isinstance(note_or_ending, Ending):
+                return note_or_ending
             await self._hear(turn)
-            reading = await self._think(turn, verdict)
-            dispatched = await self._acting.run(reading, self._actor)
-            turn.loops.append(Loop(reading.decision, dispatched))
-            verdict = await self._look_back(turn)
-            if self._pacing.saw(reading, dispatched):
+            parsed_reply = await self._think(turn, note_or_ending)
+            dispatched = await self._acting.run(parsed_reply, self._actor)
+            turn.loops.append(Loop(parsed_reply.decision, dispatched))
+            note_or_ending = await self._look_back(turn)
+            if self._pacing.saw(parsed_reply, dispatched):
                 self._recoveries = 0
-            if isinstance(verdict, Ending):
-                verdict = await self._may_end(turn, verdict)
-            if isinstance(verdict, Ending):
-                return verdict
-            note = verdict
+            if isinstance(note_or_ending, Ending):
+                note_or_ending = await self._may_end(turn, note_or_ending)
+            if isinstance(note_or_ending, Ending):
+                return note_or_ending
+            note = note_or_ending
 
     async def _may_end(self, turn: TurnSoFar, ending: Ending) -> str | Ending:
         for policy in self._at_work:
@@ -225,8 +225,8 @@ class Turn:
             if advice := await policy.before(turn):
                 guidance = advice
                 break
-        reading = await self._thinker.decide(state, limit, note or guidance.note, guidance.narrow)
-        return accept(reading, self._session, self._phases, turn.said())
+        parsed_reply = await self._thinker.decide(state, limit, note or guidance.note, guidance.narrow)
+        return accept(parsed_reply, self._session, self._phases, turn.said())
 
     async def _look_back(self, turn: TurnSoFar) -> str | Ending:
         """Decides whether the turn goes on: by what stopped the actions, then by policies, then by the model's reply
@@ -235,8 +235,8 @@ class Turn:
             return ending
         turn.ending, turn.doubt = _wanted_ending(turn), ""
         for policy in self._at_work:
-            if (verdict := await policy.after(turn)) is not None:
-                return verdict
+            if (note_or_ending := await policy.after(turn)) is not None:
+                return note_or_ending
         if turn.ending and turn.ending.outcome == "pending_user":
             self._phases.wait_for_user()
         return turn.ending or _note(turn)
@@ -250,8 +250,8 @@ class Turn:
                 return None if dispatched.refusal else Ending("gate", say("turn.refused"))
             case "nobody":
                 self._phases.refused(turn.note("moved_nobody"))
-                is_stubborn = sum(loop.done.stop == "nobody" for loop in turn.loops) >= ASKS_NOBODY
-                return Ending("gate", say("turn.nobody")) if is_stubborn else None
+                asks_nobody_again = sum(loop.done.stop == "nobody" for loop in turn.loops) >= ASKS_NOBODY
+                return Ending("gate", say("turn.nobody")) if asks_nobody_again else None
             case "error":
                 self._recoveries += self._phases.recover(
                     next(result.for_model for result in reversed(dispatched.results) if not result.ok)
@@ -296,8 +296,8 @@ def _waits_for_answer(turn: TurnSoFar) -> bool:
     has_asked = dispatched.ran(DUCK_CALL) or (decision.next_step == "pending_user" and "next_step" in decision.declared)
     results = (result for loop in turn.loops for result in loop.done.results)
     has_acted = any(result.ok and result.effect not in ("read", "talk") for result in results)
-    only_asked = bool(turn.state.asked) and not (has_acted or _offers_more(turn))
-    return has_asked or dispatched.held > 0 or only_asked
+    has_only_asked = bool(turn.state.asked) and not (has_acted or _offers_more(turn))
+    return has_asked or dispatched.held > 0 or has_only_asked
 
 
 def _joined(*notes: str | None) -> str:

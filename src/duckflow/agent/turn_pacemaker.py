@@ -87,11 +87,11 @@ class TurnPacemaker:
                 log.info("[DUCK_PACEMAKER] hint %s", " ".join(note.key for note in verdict.for_model))
             case Replan() | DuckCall():
                 log.info("[DUCK_PACEMAKER] %s %s %s", type(verdict).__name__, verdict.reason, self._figures())
-        stepping_in = intervention(verdict)
-        keys = tuple(phrase.key for phrase in stepping_in.what) if stepping_in else ()
-        if stepping_in and (stepping_in.how == "replan" or keys != self._hinted):
+        intervention_event = intervention(verdict)
+        keys = tuple(phrase.key for phrase in intervention_event.what) if intervention_event else ()
+        if intervention_event and (intervention_event.how == "replan" or keys != self._hinted):
             # A hint that stays the same is shown once.
-            self._session.emit(stepping_in)
+            self._session.emit(intervention_event)
         self._hinted = keys
         return verdict
 
@@ -124,8 +124,8 @@ class TurnPacemaker:
         tokens_spent, self._used = self._tokens() - self._used, self._tokens()
         actions = {action.action_id: action for action in decision.actions} | done.whole
         for result in (result for result in done.results if result.for_user.key not in (REFUSED, WISHED)):
-            share = tokens_spent // len(done.results)
-            step = step_of(actions[result.action_id], result, share)._replace(waits=self._busy())
+            token_share = tokens_spent // len(done.results)
+            step = step_of(actions[result.action_id], result, token_share)._replace(waits=self._busy())
             self._pacemaker.observe(step)
             self._work.see(step)
             if (evidence := evidence_of(result)) and evidence.ran:
@@ -148,8 +148,8 @@ class TurnPacemaker:
 
     def end(self, outcome: str) -> None:
         self._publish()
-        loops, stepped_in = self._session.state.loop, dict(self._pacemaker.interventions)
-        log.info("[DUCK_PACEMAKER] end loops=%s interventions=%s result=%s", loops, stepped_in, outcome)
+        loops, intervention_counts = self._session.state.loop, dict(self._pacemaker.interventions)
+        log.info("[DUCK_PACEMAKER] end loops=%s interventions=%s result=%s", loops, intervention_counts, outcome)
 
     def health(self) -> Health:
         return self._pacemaker.health()

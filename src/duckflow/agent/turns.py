@@ -53,8 +53,8 @@ class Turns:
 
     @property
     def waiting(self) -> tuple[Unheard, ...]:
-        unadmitted = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
-        return (*unadmitted, *(Unheard(message.text, message.later) for message in self._waiting))
+        unadmitted_messages = (Unheard(self._unadmitted, later=False),) if self._unadmitted else ()
+        return (*unadmitted_messages, *(Unheard(message.text, message.later) for message in self._waiting))
 
     def submit(
         self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
@@ -62,30 +62,30 @@ class Turns:
         """Starts a turn, or gives the message to the running one. Returns how the turn that takes the message ends.
         With `later`, with an attachment, or if a custom command has written it, the message waits for a turn of its
         own."""
-        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        outcome_future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
         wish = text if wish is None else wish
-        self._waiting.append(WaitingMessage(text, tuple(attachments), outcome, later, wish, waited=self.runs))
+        self._waiting.append(WaitingMessage(text, tuple(attachments), outcome_future, later, wish, waited=self.runs))
         if not self.runs:
             self._next()
         self._moved()
-        return outcome
+        return outcome_future
 
     def begin(self, deed: Begin) -> asyncio.Future[Outcome]:
         """Begins a turn with something that the user has done, such as approving a plan, instead of with a message."""
-        outcome: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._deeds.append((deed, outcome))
+        outcome_future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._deeds.append((deed, outcome_future))
         if not self.runs:
             self._next()
         self._moved()
-        return outcome
+        return outcome_future
 
     def interrupt(self) -> str:
         """Stops the running turn immediately. Returns the texts that were waiting."""
         unheard_text = "\n".join(message.text for message in self.waiting)
-        waiting, self._waiting = self._waiting, []
+        messages, self._waiting = self._waiting, []
         deeds, self._deeds = self._deeds, []
-        _settle([*(outcome for _, outcome in deeds), *(message.ended for message in waiting)], "interrupted")
+        _settle([*(outcome for _, outcome in deeds), *(message.ended for message in messages)], "interrupted")
         if self._running:
             self._running.cancel()
         self._moved()
@@ -127,9 +127,9 @@ class Turns:
     async def _admitted(self, text: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
         self._unadmitted = text
         try:
-            admitted = await self.admit()
+            is_admitted = await self.admit()
             self._unadmitted = ""
-            return await work if admitted else "interrupted"
+            return await work if is_admitted else "interrupted"
         finally:
             self._unadmitted = ""
             work.close()

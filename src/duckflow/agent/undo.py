@@ -89,8 +89,8 @@ class UndoKeeper:
         self, author: WorkAuthor, paths: tuple[str, ...], hooked: bool
     ) -> AsyncGenerator[list[str]]:
         command_watch = self._around_command(author, "") if hooked else nullcontext(list[str]())
-        async with command_watch as changed, self._undo().change(author, paths):
-            yield changed
+        async with command_watch as changed_paths, self._undo().change(author, paths):
+            yield changed_paths
 
     @asynccontextmanager
     async def watch(self, command: str) -> AsyncGenerator[list[str]]:
@@ -101,9 +101,9 @@ class UndoKeeper:
 
         changes: list[Change] = []
         paths: list[str] = []
-        facts = CommandFacts(self._session.state.folder, str(Path.home()), git_runs_programs=False)
+        command_facts = CommandFacts(self._session.state.folder, str(Path.home()), git_runs_programs=False)
         async with AsyncExitStack() as stack:
-            if judge_command(command, facts).verdict != "safe":
+            if judge_command(command, command_facts).verdict != "safe":
                 with contextlib.suppress(ToolError):
                     changes = await stack.enter_async_context(self._undo().watch())
             yield paths
@@ -144,15 +144,15 @@ class UndoKeeper:
         """Takes back the work in `scope`, or else the latest work. If `back` is False, does the work of the latest undo
         again. A file stays as it is if someone else has changed the same lines since; with `only_own` also if someone
         else may have changed it while a command ran."""
-        outcome = await self._undo().restore(back, only_own, self._allowed(scope))
-        outcome = replace(outcome, name=self._name(outcome.authors, scope))
-        files, turn, name = ", ".join(outcome.changed) or "-", outcome.turn, outcome.name
+        undo_result = await self._undo().restore(back, only_own, self._allowed(scope))
+        undo_result = replace(undo_result, name=self._name(undo_result.authors, scope))
+        files, turn, name = ", ".join(undo_result.changed) or "-", undo_result.turn, undo_result.name
         key = f"{'turn' if not name else 'work'}_{'undone' if back else 'redone'}"
         for_model = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
-        event = TurnUndone(turn=turn, name=name, back=back, changed=outcome.changed, cleared=outcome.cleared)
+        event = TurnUndone(turn=turn, name=name, back=back, changed=undo_result.changed, cleared=undo_result.cleared)
         self._session.emit(event)
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=self._session.state.turn)))
-        return outcome
+        return undo_result
 
     async def move_hunk(self, hunk: Hunk, back: bool) -> None:
         """Takes one hunk of some work back, or puts it in again. The model is told what the user has done."""

@@ -24,46 +24,46 @@ class WiderWorkspace(Workspace):
         super().close()
 
     def root_of(self, path: str) -> Path:
-        added = self._added(path)
-        return added.root if added else self.root
+        added_folder = self._added(path)
+        return added_folder.root if added_folder else self.root
 
     def relative(self, path: str, follow: bool = True) -> str:
-        if added := self._added(path):
-            inner_path = added.relative(_inside(added, path), follow)
-            return _whole(added, inner_path)
+        if added_folder := self._added(path):
+            inner_path = added_folder.relative(_inside(added_folder, path), follow)
+            return _whole(added_folder, inner_path)
         return super().relative(path, follow)
 
     def open(self, path: str, write: bool = False) -> BinaryIO:
-        if added := self._added(path):
-            return added.open(_inside(added, path), write)
+        if added_folder := self._added(path):
+            return added_folder.open(_inside(added_folder, path), write)
         return super().open(path, write)
 
     def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
-        if added := self._added(path):
-            return added.write_atomic(_inside(added, path), data, expect)
+        if added_folder := self._added(path):
+            return added_folder.write_atomic(_inside(added_folder, path), data, expect)
         return super().write_atomic(path, data, expect)
 
     def delete(self, path: str, recursive: bool = False) -> None:
-        if added := self._added(path):
-            return added.delete(_inside(added, path), recursive)
+        if added_folder := self._added(path):
+            return added_folder.delete(_inside(added_folder, path), recursive)
         return super().delete(path, recursive)
 
     def move(self, source: str, target: str) -> None:
-        old, new = self._added(source), self._added(target)
-        if old is not new:
+        source_folder, target_folder = self._added(source), self._added(target)
+        if source_folder is not target_folder:
             raise PathRefused("Moving between folders: write the new file, then delete the old one.", "path.between")
-        if old:
-            return old.move(_inside(old, source), _inside(old, target))
+        if source_folder:
+            return source_folder.move(_inside(source_folder, source), _inside(source_folder, target))
         return super().move(source, target)
 
     def make_folder(self, path: str) -> None:
-        if added := self._added(path):
-            return added.make_folder(_inside(added, path))
+        if added_folder := self._added(path):
+            return added_folder.make_folder(_inside(added_folder, path))
         return super().make_folder(path)
 
     def stat(self, path: str, follow: bool = True) -> FolderEntry:
-        if added := self._added(path):
-            return _named(added, added.stat(_inside(added, path), follow))
+        if added_folder := self._added(path):
+            return _named(added_folder, added_folder.stat(_inside(added_folder, path), follow))
         return super().stat(path, follow)
 
     def listdir(self, path: str = HERE) -> list[FolderEntry]:

@@ -316,18 +316,18 @@ def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged
     if isinstance(event, happened.PhaseMoved):
         state.phase = event.target
         # The model knows the reason for its own move, so it is told only the reasons of Duckflow's moves.
-        why = f" ({event.why})" if event.why and event.by == "system" else ""
-        state.last_delta = shorten(f"step: {event.source} → {event.target}{why}", 200)
+        reason_note = f" ({event.why})" if event.why and event.by == "system" else ""
+        state.last_delta = shorten(f"step: {event.source} → {event.target}{reason_note}", 200)
         state.transitions.append(Transition(source=event.source, target=event.target, why=event.why, by=event.by))
         del state.transitions[:-HISTORY_LIMIT]
 
 
 def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
-    changed = event.delta.items()
-    state.five = state.five.model_copy(update=changed)
-    if changed:
+    changed_items = event.delta.items()
+    state.five = state.five.model_copy(update=changed_items)
+    if changed_items:
         # The values themselves are in the state.
-        state.last_delta = ", ".join(changed)
+        state.last_delta = ", ".join(changed_items)
     if event.delta.decision:
         state.decision_log.append(event.delta.decision)
         del state.decision_log[:-HISTORY_LIMIT]

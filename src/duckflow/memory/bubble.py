@@ -196,10 +196,10 @@ class Bubble:
 
         self._score()
         tokens_before = self.tokens
-        target = budget * share - self._past.tokens
-        kept_entries = Pruning(self._entries, self._pins, self._settings).run(budget, target, focus)
+        target_tokens = budget * share - self._past.tokens
+        kept_entries = Pruning(self._entries, self._pins, self._settings).run(budget, target_tokens, focus)
         if sum(entry.tokens for entry in kept_entries) > budget * (self._settings.full_at - self._settings.past_share):
-            kept_entries = squeeze(kept_entries, self._pins, target)
+            kept_entries = squeeze(kept_entries, self._pins, target_tokens)
         kept_numbers = {entry.number for entry in kept_entries}
         dropped_entries = [entry for entry in self._entries if entry.number not in kept_numbers]
         self._only(kept_entries)

@@ -48,11 +48,11 @@ class Castle:
             return self._lessons
         try:
             status = self._workspace.stat(FILE, follow=False)
-            stamp = (status.modified, status.size)
+            time_and_size = (status.modified, status.size)
             if status.kind != "file" or status.path != FILE:
                 self._lessons, self._stamp = [], None
-            elif stamp != self._stamp:
-                self._lessons, self._stamp = parse(self._read().decode("utf-8", "replace")), stamp
+            elif time_and_size != self._stamp:
+                self._lessons, self._stamp = parse(self._read().decode("utf-8", "replace")), time_and_size
         except (OSError, ToolError):
             self._lessons, self._stamp = [], None
         return self._lessons
@@ -87,12 +87,12 @@ class Castle:
             shared_weight = sum(telling(term) for term in question_terms & terms(lesson.text))
             return shared_weight + (1.5 if lesson.kind == "preference" else 0.0), place
 
-        best = sorted(range(len(lessons)), key=value, reverse=True)[:limit]
-        return [lessons[place] for place in sorted(best)]
+        best_places = sorted(range(len(lessons)), key=value, reverse=True)[:limit]
+        return [lessons[place] for place in sorted(best_places)]
 
     def _read(self) -> bytes:
-        with self._workspace.open(FILE) as file:
-            return file.read(READ_LIMIT)
+        with self._workspace.open(FILE) as open_file:
+            return open_file.read(READ_LIMIT)
 
 
 def with_lesson(before: str, text: str) -> str:
@@ -107,9 +107,9 @@ def with_lesson(before: str, text: str) -> str:
 
 def lesson_of(text: str) -> Lesson:
     """Reads a lesson from a text, as one line with its kind."""
-    kind, colon, body = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
-    if colon and body.strip() and kind.strip().lower() in get_args(Kind):
-        return Lesson(kind.strip().lower(), body.strip())
+    kind, colon, lesson_text = shorten(text.replace("：", ":", 1), LESSON_LENGTH).partition(":")
+    if colon and lesson_text.strip() and kind.strip().lower() in get_args(Kind):
+        return Lesson(kind.strip().lower(), lesson_text.strip())
     return Lesson("recipe", shorten(text, LESSON_LENGTH))
 
 

@@ -51,23 +51,23 @@ class Digest:
 def _fit(known: dict[str, int], room: float) -> list[str]:
     """Chooses facts that fit: first the facts that are named often, then the latest. Returns them in the order in which
     they came."""
-    order = {fact: index for index, fact in enumerate(known)}
+    place_by_fact = {fact: index for index, fact in enumerate(known)}
     chosen_facts: list[str] = []
     room -= 4
-    for fact in sorted(known, key=lambda fact: (-min(known[fact], 3), -order[fact])):
+    for fact in sorted(known, key=lambda fact: (-min(known[fact], 3), -place_by_fact[fact])):
         room -= len(fact.encode()) / 3 + 1
         if room < 0:
             break
         chosen_facts.append(fact)
-    return sorted(chosen_facts, key=order.__getitem__)
+    return sorted(chosen_facts, key=place_by_fact.__getitem__)
 
 
 def find_facts(message: Message) -> Iterator[tuple[str, str]]:
     line = gist(message) if message.role in ("user", "assistant") else ""
     # In a Decision, only the arguments of its operations count.
     actions = message.decision.actions if message.decision else []
-    values = [str(value) for action in actions for value in action.args.values()]
-    text = ("\n".join(values) if message.decision else message.text)[:LOOKED_AT]
+    argument_texts = [str(value) for action in actions for value in action.args.values()]
+    text = ("\n".join(argument_texts) if message.decision else message.text)[:LOOKED_AT]
     yield from (("files", path) for path in dict.fromkeys(re.findall(_PATH, text)))
     yield from (("names", name) for name in dict.fromkeys(re.findall(_NAME, text)))
     if message.role == "tool":

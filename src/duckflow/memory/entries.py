@@ -51,16 +51,16 @@ class Scores:
 
 def rate_content(text: str, tokens: float) -> float:
     """Rates a text from 0 to 1: instructions, decisions and errors higher; questions and very short texts lower."""
-    value = 0.5
+    rating = 0.5
     if search("memory.instructs", text):
-        value += 0.25
+        rating += 0.25
     if contains("memory.problem", text):
-        value += 0.25
+        rating += 0.25
     if text.rstrip().endswith(("?", "？")):
-        value -= 0.25
+        rating -= 0.25
     if tokens < SHORT:
-        value -= 0.25
-    return min(1.0, value)
+        rating -= 0.25
+    return min(1.0, rating)
 
 
 RECENCY = 0.3
@@ -190,11 +190,11 @@ def group_entries(entries: Iterable[HistoryEntry]) -> list[Unit]:
 
 def lower_to(sizes: Sequence[float], excess: float) -> float:
     """Returns the size to which all larger sizes must shrink to save `excess`; 0 if even that does not save enough."""
-    total = 0.0
+    sum_so_far = 0.0
     descending_sizes = sorted(sizes, reverse=True)
     for count, size in enumerate(descending_sizes, 1):
-        total += size
-        lowered_size = (total - excess) / count
+        sum_so_far += size
+        lowered_size = (sum_so_far - excess) / count
         if lowered_size >= (descending_sizes[count] if count < len(descending_sizes) else 0.0):
             return lowered_size
     return 0.0

@@ -72,10 +72,10 @@ class Archive:
 
     def search(self, question: str, limit: int, leave_out: Collection[str], reach: Reach) -> list[ArchiveHit]:
         with self._forgiving("search"):
-            total: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
-            weights = rank(self._words(question, reach), total, reach.neighbours)
-            best = nlargest(limit + len(leave_out) + SPARE, weights.items(), key=itemgetter(1))
-            return list(self._take(best, limit, leave_out))
+            highest_number: int = self._db.execute("SELECT coalesce(max(number), 0) FROM messages").fetchone()[0]
+            weights = rank(self._words(question, reach), highest_number, reach.neighbours)
+            best_numbers = nlargest(limit + len(leave_out) + SPARE, weights.items(), key=itemgetter(1))
+            return list(self._take(best_numbers, limit, leave_out))
         return []
 
     def forget(self, numbers: Iterable[int]) -> None:
@@ -209,8 +209,8 @@ class Inbox:
         self._file = -1
 
     def put(self, row: Row) -> None:
-        with self._locked() as file:
-            os.write(file, json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        with self._locked() as descriptor:
+            os.write(descriptor, json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
     def waiting(self) -> bool:
         try:
@@ -222,10 +222,10 @@ class Inbox:
     def emptied(self) -> Generator[list[Row]]:
         """Yields the waiting rows, and removes them when the block ends without an error. No process can add rows
         meanwhile."""
-        with self._locked() as file:
-            data = os.pread(file, os.fstat(file).st_size, 0)
-            yield list(_rows(data))
-            os.ftruncate(file, 0)
+        with self._locked() as descriptor:
+            file_bytes = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+            yield list(_rows(file_bytes))
+            os.ftruncate(descriptor, 0)
 
     def close(self) -> None:
         if self._file >= 0:

@@ -104,10 +104,10 @@ class Pruning:
     ) -> list[HistoryEntry]:
         """Keeps the most valuable of the older exchanges, as long as they fit."""
         focus_weights = Focus(focus)
-        worth = {id(unit): unit.worth(self._latest) * focus_weights.weight(unit.texts()) for unit in older}
-        kept_units = [unit for unit in units if id(unit) not in worth]
+        worth_by_unit = {id(unit): unit.worth(self._latest) * focus_weights.weight(unit.texts()) for unit in older}
+        kept_units = [unit for unit in units if id(unit) not in worth_by_unit]
         tokens_left = target - sum(unit.tokens for unit in kept_units)
-        for unit in sorted(older, key=lambda unit: worth[id(unit)], reverse=True):
+        for unit in sorted(older, key=lambda unit: worth_by_unit[id(unit)], reverse=True):
             if unit.tokens <= tokens_left:
                 tokens_left -= unit.tokens
                 kept_units.append(unit)

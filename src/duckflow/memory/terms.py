@@ -122,17 +122,17 @@ def rank(words: Iterable[QueryWord], total: int, neighbours: bool = True) -> dic
 
 
 def _spread(postings: Iterable[Posting], rarity: float, neighbours: bool) -> dict[int, float]:
-    best: dict[int, float] = {}
+    best_weights: dict[int, float] = {}
     for number, length in postings:
         own_weight = rarity / (1 - LENGTH_SHARE + LENGTH_SHARE * math.sqrt(length / LONG_MESSAGE))
-        if own_weight > best.get(number, 0.0):
-            best[number] = own_weight
+        if own_weight > best_weights.get(number, 0.0):
+            best_weights[number] = own_weight
         spread_weight = own_weight * SPREAD_LENGTH / (SPREAD_LENGTH + length)
         for distance, (share_after, share_before) in enumerate(
             zip(AFTER, BEFORE, strict=True) if neighbours else (), 1
         ):
-            if spread_weight * share_after > best.get(number + distance, 0.0):
-                best[number + distance] = spread_weight * share_after
-            if spread_weight * share_before > best.get(number - distance, 0.0):
-                best[number - distance] = spread_weight * share_before
-    return best
+            if spread_weight * share_after > best_weights.get(number + distance, 0.0):
+                best_weights[number + distance] = spread_weight * share_after
+            if spread_weight * share_before > best_weights.get(number - distance, 0.0):
+                best_weights[number - distance] = spread_weight * share_before
+    return best_weights

@@ -66,23 +66,23 @@ def estimate(text: str) -> float:
 
 
 def _of_ascii(text: str) -> float:
-    shape = b"s" + text.encode().translate(_CLASSES)
-    words = shape.translate(_GAPS)
-    total = sum(words.count(start) * weight for start, weight in _STARTS)
+    letter_classes = b"s" + text.encode().translate(_CLASSES)
+    words = letter_classes.translate(_GAPS)
+    tokens = sum(words.count(start) * weight for start, weight in _STARTS)
     for pattern, weight in _SHAPES:
-        total += shape.count(pattern) * weight
-    return total
+        tokens += letter_classes.count(pattern) * weight
+    return tokens
 
 
 def _of_scripts(text: str) -> float:
     runs = _pattern(_BEYOND_ASCII).findall(text)
-    remaining_bytes, total = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
+    remaining_bytes, tokens = len("".join(runs).encode("utf-8", "replace")), len(runs) * _OTHER_RUN
     for pattern, for_character, for_run in _SCRIPTS:
         runs_of_script = _pattern(pattern).findall(text)
         script_text = "".join(runs_of_script)
         remaining_bytes -= len(script_text.encode())
-        total += len(script_text) * for_character + len(runs_of_script) * for_run
-    return total + remaining_bytes * _OTHER_BYTE
+        tokens += len(script_text) * for_character + len(runs_of_script) * for_run
+    return tokens + remaining_bytes * _OTHER_BYTE
 
 
 def count(text: str) -> int:
@@ -149,6 +149,6 @@ def clip(text: str, tokens: float, size: float | None = None) -> str:
 def _ends(text: str, keep: int) -> str:
     keep = max(0, keep)
     head_length = int(keep * HEAD_SHARE)
-    tail = keep - head_length
-    end = text[len(text) - tail :] if tail else ""
-    return f"{text[:head_length]}\n… [{len(text) - keep} characters left out] …\n{end}"
+    tail_length = keep - head_length
+    tail_text = text[len(text) - tail_length :] if tail_length else ""
+    return f"{text[:head_length]}\n… [{len(text) - keep} characters left out] …\n{tail_text}"

@@ -34,29 +34,29 @@ class RepeatedText:
     def hear(self, piece: str) -> bool:
         pieces = (self._tail + piece).split(FENCE)
         # The stream may cut a fence in two, so trailing backticks are kept for the next piece.
-        body = pieces[-1].rstrip("`")
-        self._tail = pieces[-1][len(body) :]
-        pieces[-1] = body
-        for number, part in enumerate(pieces):
+        last_piece = pieces[-1].rstrip("`")
+        self._tail = pieces[-1][len(last_piece) :]
+        pieces[-1] = last_piece
+        for number, piece_part in enumerate(pieces):
             if number:
                 self._in_code, self._text = not self._in_code, ""
             if not self._in_code:
-                self._text = (self._text + part)[-self._keep :]
+                self._text = (self._text + piece_part)[-self._keep :]
         return not self._in_code and self._is_round()
 
     def _is_round(self) -> bool:
         """Says whether the text ends in `repeats` copies of the same passage. A line of dashes does not count."""
-        text, probe = self._text, self._text[-PROBE:]
-        if not re.search(LETTER, probe):
+        text, text_end = self._text, self._text[-PROBE:]
+        if not re.search(LETTER, text_end):
             return False
-        offset = text.rfind(probe, 0, len(text) - 1)
+        offset = text.rfind(text_end, 0, len(text) - 1)
         while offset >= 0:
             length = len(text) - PROBE - offset
             if length > self._longest:
                 return False
             if text.endswith(text[-length:] * max(self._repeats, -(-LEAST // length))):
                 return True
-            offset = text.rfind(probe, 0, offset + PROBE - 1)
+            offset = text.rfind(text_end, 0, offset + PROBE - 1)
         return False
 
 

@@ -263,8 +263,8 @@ def choices_for(pattern: Pattern, other_model: bool) -> tuple[DuckChoice, ...]:
 def resolve(call: DuckCall, key: str, text: str = "") -> Resolution:
     """Returns the meaning of an answer. `key` names a choice or, from a caller without a screen, any effect. Other
     answers are instructions."""
-    chosen = {choice.key: choice.effect for choice in call.choices}
-    effect = chosen.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
+    effect_by_key = {choice.key: choice.effect for choice in call.choices}
+    effect = effect_by_key.get(key) or (Effect(key) if key in EFFECTS else Effect.INSTRUCT)
     text = text.strip()
     words = (say("user_says", text=text),) if text else ()
     return Resolution(effect, text, (*words, *guidance(effect, call.tried)))

@@ -54,8 +54,8 @@ class LedgerEntry(NamedTuple):
     @property
     def idle(self) -> bool:
         """Says whether the step only looked at something: it made no progress, changed nothing, and was no error."""
-        only_looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
-        return only_looked and not self.gained.kind
+        has_only_looked = self.step.kind in ("read", "search", "run") and not (self.step.is_error or self.step.changed)
+        return has_only_looked and not self.gained.kind
 
     @property
     def reads_again(self) -> bool:
@@ -113,18 +113,18 @@ class Ledger:
         read."""
         call = call_signature(step.name, step.text if step.kind == "talk" and step.text else step.args)
         outcome_kind, outcome = weigh(step, call)
-        is_handed_on = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
-        if is_handed_on:
+        is_unhelpful_agent = step.name == RUN_AGENT and not tells and self._gains == self._progress.gains
+        if is_unhelpful_agent:
             # The agent brought nothing. Its report counts as equal to the last one, whatever its wording.
             outcome = hash(plain_line(step.result.partition("\n")[0]))
-        last_outcome, edits_then = self._last.get(call, (None, 0))
-        repeated, edited_since = last_outcome == outcome, self._edits > edits_then
+        last_outcome, edits_before = self._last.get(call, (None, 0))
+        repeated, edited_since = last_outcome == outcome, self._edits > edits_before
         result_changed = last_outcome is not None and not repeated and edited_since
         is_new = step.kind != "talk" and (result_changed or (outcome_kind != "nothing" and outcome not in self._seen))
         is_rewrite = outcome_kind == "edit" and self._progress.rewrites(step)
         gain = self._progress.gain(step)
         is_confirmed = outcome_kind == "result" and repeated and edited_since and not step.is_error
-        if is_handed_on:
+        if is_unhelpful_agent:
             # Several agents of one loop count as one attempt.
             is_confirmed, self._handed_on = self._handed_on, True
         self.steps += 1

@@ -40,34 +40,34 @@ def compute_limit(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLi
     try:
         return _calculated(load, vitals, settings)
     except (AttributeError, ValueError, TypeError, ArithmeticError) as problem:
-        part = say("limit.fallback", limit=settings.fallback, reason=f"{type(problem).__name__}: {problem}")
-        return LoopLimit(settings.fallback, (part,), fallback=True)
+        fallback_phrase = say("limit.fallback", limit=settings.fallback, reason=f"{type(problem).__name__}: {problem}")
+        return LoopLimit(settings.fallback, (fallback_phrase,), fallback=True)
 
 
 def _calculated(load: Load, vitals: Vitals, settings: LimitSettings) -> LoopLimit:
     profile_base: int = getattr(settings.base, load.profile)
     base = max(profile_base, settings.base.MULTI_STEP_TASK) if load.plan_running else profile_base
-    score = vitals_score(vitals, settings)
-    by_vitals = vitals_factor(score, settings)
+    score_of_vitals = vitals_score(vitals, settings)
+    by_vitals = vitals_factor(score_of_vitals, settings)
     complex_ = complexity(load, settings)
     by_complexity = 1 + settings.complexity_weight * complex_
     raw_limit = int(base * by_vitals * by_complexity + ALMOST)
     limit = max(settings.lowest, min(raw_limit, max(settings.lowest, settings.highest)))
-    parts = [say("limit.base", profile=load.profile, base=profile_base)]
+    limit_phrases = [say("limit.base", profile=load.profile, base=profile_base)]
     if base != profile_base:
-        parts.append(say("limit.plan", base=base))
-    parts += [
+        limit_phrases.append(say("limit.plan", base=base))
+    limit_phrases += [
         say("limit.mood", value=f"{vitals.mood:.2f}"),
         say("limit.focus", value=f"{vitals.focus:.2f}"),
         say("limit.stamina", value=f"{vitals.stamina:.2f}"),
-        say(f"limit.vitals.{_word(by_vitals)}", score=round(score, 2), factor=by_vitals),
+        say(f"limit.vitals.{_word(by_vitals)}", score=round(score_of_vitals, 2), factor=by_vitals),
         say("limit.complexity", complexity=round(complex_, 2), factor=round(by_complexity, 2)),
         say("limit.files", files=load.files, turns=load.turns, errors=round(100 * load.error_rate)),
         say("limit.result", base=base, vitals=by_vitals, complexity=round(by_complexity, 2), limit=limit),
     ]
     if limit != raw_limit:
-        parts.append(say("limit.bounds", raw=raw_limit, lowest=settings.lowest, highest=settings.highest))
-    return LoopLimit(limit, tuple(parts), complex_)
+        limit_phrases.append(say("limit.bounds", raw=raw_limit, lowest=settings.lowest, highest=settings.highest))
+    return LoopLimit(limit, tuple(limit_phrases), complex_)
 
 
 def ceiling_of(settings: LimitSettings) -> int:
@@ -79,8 +79,8 @@ def extend_limit(limit: LoopLimit, by: int, ceiling: int) -> LoopLimit:
     new_limit = max(limit.value, min(limit.value + by, ceiling))
     if new_limit == limit.value:
         return limit
-    part = say("limit.extended", by=new_limit - limit.value, limit=new_limit)
-    return limit._replace(value=new_limit, parts=(*limit.parts, part), extended=new_limit - limit.value)
+    extension_phrase = say("limit.extended", by=new_limit - limit.value, limit=new_limit)
+    return limit._replace(value=new_limit, parts=(*limit.parts, extension_phrase), extended=new_limit - limit.value)
 
 
 def vitals_score(vitals: Vitals, settings: LimitSettings) -> float:
@@ -100,12 +100,12 @@ def vitals_factor(score: float, settings: LimitSettings) -> float:
 def complexity(load: Load, settings: LimitSettings) -> float:
     """Returns from 0 to 1 how complex the work is: the mean of three shares, for many files, a long conversation and
     frequent errors."""
-    shares = (
+    complexity_shares = (
         load.files / settings.full_files,
         load.turns / settings.full_turns,
         load.error_rate * settings.error_weight,
     )
-    return sum(max(0.0, min(share, 1.0)) for share in shares) / len(shares)
+    return sum(max(0.0, min(share, 1.0)) for share in complexity_shares) / len(complexity_shares)
 
 
 def _word(factor: float) -> str:
@@ -295,10 +295,10 @@ class LoopAllowance:
     def used_up(self, loop: int, plain: LoopLimit) -> str:
         """Returns the reason why the conversation may take no further loop, or an empty text."""
         self._own, self._plain = loop - self.counted_from, plain
-        extensions, why = self._extensions, self.spent()
+        extensions, spent_reason = self._extensions, self.spent()
         if self.limit and self._extensions > extensions:
             self.notices.append(say(f"pacemaker.extended.{self._gain}", limit=self.limit.value))
-        return why
+        return spent_reason
 
     def spent(self) -> str:
         """Returns the reason why no further loop may be taken, also while agents work. A turn that makes progress gets
@@ -314,8 +314,8 @@ class LoopAllowance:
             plain_limit = plain_limit._replace(value=max(plain_limit.value, self._settings.highest))
         most_waiting = self._settings.highest + EASY_EXTENSIONS * self._settings.extension - 1 - plain_limit.value
         self.limit = extend_limit(plain_limit, max(self._earned, min(self._waited, most_waiting)), self.most)
-        if self.taken >= self.limit.value and (more := self._earns()) > 0:
-            self._earned = self.taken - plain_limit.value + more
+        if self.taken >= self.limit.value and (added_loops := self._earns()) > 0:
+            self._earned = self.taken - plain_limit.value + added_loops
             limit_before, self.limit = self.limit.value, extend_limit(plain_limit, self._earned, self.most)
             if self.limit.value > limit_before:
                 self._extensions += 1
@@ -326,8 +326,8 @@ class LoopAllowance:
     def _earns(self) -> int:
         """Returns the number of loops to add. It is above 0 only if one of the last loops has gained something, and if
         not too many loops have looked around in vain since something was last done or found."""
-        is_easy = self._extensions < max(EASY_EXTENSIONS, self._solid)
-        gain, gained_at = (self._gain, self._gained_at) if is_easy else (self._solid, self._solid_at)
+        needs_no_solid_gain = self._extensions < max(EASY_EXTENSIONS, self._solid)
+        gain, gained_at = (self._gain, self._gained_at) if needs_no_solid_gain else (self._solid, self._solid_at)
         if not gain or self._idle > self._settings.elsewhere:
             return 0
         return min(self._settings.extension, gained_at + self._settings.progress_within - self._beats)

@@ -33,11 +33,11 @@ from duckflow.state.phase import Vitals, VitalsChange
 
 def read_signals(text: str, language: str) -> tuple[Signal, ...]:
     """Finds thanks and sharp changes of direction in a message. Only the beginning of a long message counts."""
-    opening = text.strip()[:200]
+    message_start = text.strip()[:200]
     signals: list[Signal] = []
-    if search("requests.thanks", opening, language):
+    if search("requests.thanks", message_start, language):
         signals.append(Signal.THANKS)
-    if search("requests.turns_around", opening, language):
+    if search("requests.turns_around", message_start, language):
         signals.append(Signal.TURNAROUND)
     return tuple(signals)
 
@@ -215,17 +215,17 @@ class Pacemaker:
         if self._meter.stamina < self._settings.vitals.stamina_depleted:
             depleted = describe_spent(Reason.STAMINA_DEPLETED, self._ledger.errors, self._ledger)
             return self._call(depleted, sighting, other_model)
-        if view is not None and not self._in_agent and (key := self._exhausted(view)):
-            finding = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, key)
+        if view is not None and not self._in_agent and (spent_key := self._exhausted(view)):
+            finding = describe_spent(Reason.LOOP_EXHAUSTED, self.allowance.taken, self._ledger, spent_key)
             return self._call(finding, sighting, other_model)
         if sighting is None:
             return self._fine()
-        is_doubt = sighting.reason is Reason.CONFIDENCE_LOW
-        if is_doubt and self._told_mood == 1.0 and (hint := self._hint()):
+        is_low_confidence = sighting.reason is Reason.CONFIDENCE_LOW
+        if is_low_confidence and self._told_mood == 1.0 and (hint := self._hint()):
             return hint
-        if not (self._doubted if is_doubt else self._replanned):
+        if not (self._doubted if is_low_confidence else self._replanned):
             self._replanned, self._new_since = True, 0
-            if is_doubt:
+            if is_low_confidence:
                 self._doubted, self._told_mood = True, self._meter.mood
             return Replan(describe(sighting, self._ledger), self._tried())
         if sighting.level is Escalation.CALL:
@@ -242,8 +242,8 @@ class Pacemaker:
 
     def _exhausted(self, view: LoopView) -> str:
         """Returns the reason why the loops are used up, or an empty text."""
-        load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
-        return self.allowance.used_up(view.loop, compute_limit(load, self.vitals, self._settings.limits))
+        work_load = Load(view.profile, view.files, view.turns, self._ledger.error_rate(), view.plan_running)
+        return self.allowance.used_up(view.loop, compute_limit(work_load, self.vitals, self._settings.limits))
 
     def _call(self, finding: Finding, also: Sighting | None, other_model: bool) -> DuckCall:
         """Makes a Duck Call (a question to the user) for the finding. If it is asked because stamina or loops are used

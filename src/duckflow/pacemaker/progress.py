@@ -149,21 +149,21 @@ class FailedChecks:
             if of_own_tests:
                 self._to_halve[name] = count or 0
             return NOTHING
-        is_less = (
+        fails_less = (
             count < least_failures[0]
             if count is not None and least_failures[0] is not None
             else lines < least_failures[1]
         )
-        if not is_less:
+        if not fails_less:
             return NOTHING
         self._least[name] = count, lines
         if not step.is_error:
             return Gained("passes", solid=1)
         failures = self._to_halve.get(name)
-        is_solid = failures is None or (count is not None and 2 * count <= failures)
-        if failures is not None and is_solid:
+        is_enough_gain = failures is None or (count is not None and 2 * count <= failures)
+        if failures is not None and is_enough_gain:
             self._to_halve[name] = count or 0
-        return Gained("fails_less", solid=int(is_solid))
+        return Gained("fails_less", solid=int(is_enough_gain))
 
 
 class SearchAnswers:
@@ -206,13 +206,13 @@ class SearchAnswers:
         number is at most about half of any distance before. That can happen only a few dozen times, whatever the
         answers are."""
         *_, number = map(int, re.findall(PROBED, step.subject) or "0")
-        shape = re.sub(NUMBER, "#", step.subject)
-        probes = self._probes.setdefault(shape, set())
+        numberless_subject = re.sub(NUMBER, "#", step.subject)
+        probes = self._probes.setdefault(numberless_subject, set())
         gap = min((abs(number - probe) for probe in probes), default=0)
-        least_gap = self._least_gap.get(shape, 0)
+        least_gap = self._least_gap.get(numberless_subject, 0)
         probes.add(number)
         if gap and (not least_gap or gap < least_gap):
-            self._least_gap[shape] = gap
+            self._least_gap[numberless_subject] = gap
         return 0 < gap < least_gap and gap <= (least_gap + 1) // 2
 
 
@@ -247,9 +247,9 @@ class TurnProgress:
         self.is_told_in(asked)
 
     def gain(self, step: LoopStep) -> Gained:
-        gain = self._weigh(step)
-        self.gains += bool(gain.kind) and not gain.elsewhere
-        return gain
+        step_gain = self._weigh(step)
+        self.gains += bool(step_gain.kind) and not step_gain.elsewhere
+        return step_gain
 
     def is_told_in(self, text: str) -> bool:
         """Says whether a text of the model reports something new that the model has read."""
@@ -265,14 +265,14 @@ class TurnProgress:
         if step.changed and self._own.brings_version(command):
             self._search.move(step)
         is_check = bool(command) and self._own.is_check(command)
-        checked = self._checks.look(step, self._own.has_tests_for(command)) if is_check else NOTHING
-        measured = max(checked, self._search.look(step), key=_worth) if is_check else NOTHING
+        check_gain = self._checks.look(step, self._own.has_tests_for(command)) if is_check else NOTHING
+        best_check_gain = max(check_gain, self._search.look(step), key=_worth) if is_check else NOTHING
         if is_elsewhere and not self._changed:
             # Nothing was changed and the command has nothing to do with the request, so another outcome is no progress.
-            measured = NOTHING
+            best_check_gain = NOTHING
         # The command put other versions of files in place, as a bisection does, so its outcome is new.
         has_moved = brings_others and not is_elsewhere
-        gains = [measured]
+        gains = [best_check_gain]
         if not has_moved and (step.is_error or (step.kind == "search" and says_nothing_found(step.result))):
             gains.append(self._used(command))
         else:
@@ -282,10 +282,10 @@ class TurnProgress:
                 gains += self._used(command), self._seen(step, command, has_moved or self._opens(step, is_elsewhere))
         best_gain = max(gains, key=_worth)
         is_own_output = self._own.writes_output(command) if command else self._reads_own(step)
-        only_looked = step.kind in ("read", "search", "run") and not step.changed and not is_own_output
+        has_only_looked = step.kind in ("read", "search", "run") and not step.changed and not is_own_output
         return best_gain._replace(
             elsewhere=best_gain.elsewhere
-            or (is_elsewhere and (best_gain.kind == "read" or (only_looked and not best_gain.kind)))
+            or (is_elsewhere and (best_gain.kind == "read" or (has_only_looked and not best_gain.kind)))
         )
 
     def _opens(self, step: LoopStep, elsewhere: bool) -> bool:
@@ -306,8 +306,8 @@ class TurnProgress:
     def rewrites(self, step: LoopStep) -> bool:
         """Says whether an edit only changes text that this turn has written. Call it before `gain`, which counts this
         edit as written, too."""
-        if replaced := replaced_texts(step.args):
-            return self._written.issuperset(_lines(step, replaced))
+        if old_texts := replaced_texts(step.args):
+            return self._written.issuperset(_lines(step, old_texts))
         return bool(step.changed) and self._changed.issuperset(step.changed)
 
     def _seen(self, step: LoopStep, command: str, moved: bool) -> Gained:
@@ -316,13 +316,13 @@ class TurnProgress:
         edit in between. `moved` is true if a command put another version of the files in place: then any new line
         counts."""
         call = call_signature(step.name, step.args)
-        is_made_up = self._calls.get(call) == len(self._written) and not moved
+        is_repeated_call = self._calls.get(call) == len(self._written) and not moved
         self._calls[call] = len(self._written)
-        comes_back = self._own.only_says(command) if command else self._reads_own(step)
+        shows_own_text = self._own.only_says(command) if command else self._reads_own(step)
         lines, is_mostly_new = self._material.news(step, self._own)
-        if not lines or not (is_mostly_new or moved) or comes_back:
+        if not lines or not (is_mostly_new or moved) or shows_own_text:
             return NOTHING
-        return Gained("read", 0 if is_made_up or self._own.writes_output(command) else 1 + lines // MANY_LINES)
+        return Gained("read", 0 if is_repeated_call or self._own.writes_output(command) else 1 + lines // MANY_LINES)
 
     def _reads_own(self, step: LoopStep) -> bool:
         return self._own.made(step.args if isinstance(step.args, str) else str(step.args.get("path", "")))
@@ -331,7 +331,7 @@ class TurnProgress:
         """Returns a gain (progress) for making a file that was asked for, or for changing a place that this turn had
         not touched. In a file that nobody named, only the first change counts. A change that has nothing to do with a
         request for other places is no solid gain (it is easy to fake)."""
-        is_rewrite, replaced = self.rewrites(step), replaced_texts(step.args)
+        is_rewrite, old_texts = self.rewrites(step), replaced_texts(step.args)
         is_move = not isinstance(step.args, str) and step.args.get("source") in set(step.changed) - self._changed
         newly_changed = set(step.changed) - self._changed
         self._changed |= newly_changed
@@ -339,8 +339,8 @@ class TurnProgress:
         is_named = any(map(self._was_named, step.changed))
         if is_named and newly_changed:
             return Gained("made", solid=1)
-        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(replaced))
-        if (replaced and not is_rewrite and (is_named or newly_changed)) or is_move:
+        is_foreign = is_elsewhere and self._request.names_places and not self._request.shares_words(" ".join(old_texts))
+        if (old_texts and not is_rewrite and (is_named or newly_changed)) or is_move:
             return FOREIGN_CHANGE if is_foreign and not is_named else Gained("changed", solid=1)
         if command and any(map(self._was_there, step.changed)):
             # It is not known how much of the file a command has changed.

@@ -29,15 +29,15 @@ class UserRequest:
         name, stem = path.rpartition("/")[2], stem_of(path)
         if name in self._text or (len(stem) >= STEM and stem in self._words):
             return True
-        shape, numbers = re.sub(ANY_NUMBER, "#", stem), [int(number) for number in re.findall(NUMBER, stem)]
+        name_pattern, numbers = re.sub(ANY_NUMBER, "#", stem), [int(number) for number in re.findall(NUMBER, stem)]
         if not numbers:
             return False
-        series = [word for word in self._words if re.sub(ANY_NUMBER, "#", word) == shape]
-        bounds = [[int(number) for number in re.findall(NUMBER, word)] for word in series]
-        if any(len(numbered) < len(numbers) for numbered in bounds):
+        words_like_it = [word for word in self._words if re.sub(ANY_NUMBER, "#", word) == name_pattern]
+        numbers_of_words = [[int(number) for number in re.findall(NUMBER, word)] for word in words_like_it]
+        if any(len(word_numbers) < len(numbers) for word_numbers in numbers_of_words):
             return True
-        columns = zip(numbers, *bounds, strict=True)
-        return bool(bounds) and all(min(others) <= number <= max(others) for number, *others in columns)
+        columns = zip(numbers, *numbers_of_words, strict=True)
+        return bool(numbers_of_words) and all(min(others) <= number <= max(others) for number, *others in columns)
 
     def names_folder(self, path: str) -> bool:
         """Says whether the request names the folder of a file."""

@@ -89,10 +89,10 @@ class WithThresholds(BaseModel):
         if not isinstance(values, dict):
             return values
         merged_values = cast("dict[str, Any]", values).copy()
-        for name, value in merged_values.items():
+        for name, given_value in merged_values.items():
             field = cls.model_fields.get(name)
-            if isinstance(value, dict) and field and field.annotation is Threshold:
-                merged_values[name] = {**field.get_default(call_default_factory=True).model_dump(), **value}
+            if isinstance(given_value, dict) and field and field.annotation is Threshold:
+                merged_values[name] = {**field.get_default(call_default_factory=True).model_dump(), **given_value}
         return merged_values
 
 

@@ -113,8 +113,8 @@ def never_ran(text: str) -> bool:
 def failures_in(text: str) -> int | None:
     """Returns the number of failures that the output itself states, in the last line that states one."""
     failures = re.compile(rf"(?i){joined('output.failures', text)}")
-    counts = failures.findall(text[-HEAD:]) or failures.findall(text[:HEAD])
-    return int(next(filter(None, counts[-1]))) if counts else None
+    counts_found = failures.findall(text[-HEAD:]) or failures.findall(text[:HEAD])
+    return int(next(filter(None, counts_found[-1]))) if counts_found else None
 
 
 def name_call(name: str, args: Mapping[str, Any] | str) -> str:
@@ -200,8 +200,8 @@ def replaced_texts(args: Mapping[str, Any] | str) -> list[str]:
     edits: Any = args.get("edits") or [args]
     if isinstance(edits, str):
         return re.findall(SEARCHED, edits)
-    pairs = [cast("Mapping[str, Any]", edit) for edit in edits if isinstance(edit, Mapping)]
-    return [str(pair["old"]) for pair in pairs if pair.get("old")]
+    edit_pairs = [cast("Mapping[str, Any]", edit) for edit in edits if isinstance(edit, Mapping)]
+    return [str(pair["old"]) for pair in edit_pairs if pair.get("old")]
 
 
 MOST_PHRASES = 200_000
@@ -269,9 +269,9 @@ class OwnWork:
             del self._phrases[next(iter(self._phrases))]
         if not replaced_texts(step.args):
             self._files |= {_plain(path) for path in step.changed} - {_plain(path) for path in foreign}
-        for kind, part in self._parts(command_of(step)):
+        for kind, command_part in self._parts(command_of(step)):
             if kind in ("says", "own"):
-                self._files.update(re.findall(SCRATCH, part))
+                self._files.update(re.findall(SCRATCH, command_part))
 
     def holds(self, line: str) -> bool:
         """Says whether at least half of a line was written by the model before."""
@@ -308,8 +308,8 @@ class OwnWork:
     def is_check(self, command: str) -> bool:
         """Says whether a command is a check: a program that the model did not write decides its outcome."""
         kinds = set(self._kinds(command))
-        is_made_up = "says" in kinds and failures_in(command) is not None
-        return "foreign" in kinds and "own" not in kinds and not is_made_up
+        prints_own_counts = "says" in kinds and failures_in(command) is not None
+        return "foreign" in kinds and "own" not in kinds and not prints_own_counts
 
     def makes_from_material(self, command: str, made: Iterable[str]) -> bool:
         """Says whether a command used only programs that the model did not write to make files, and made them from a
@@ -328,7 +328,7 @@ class OwnWork:
 
     def brings_version(self, command: str) -> bool:
         """Says whether a command puts another version of files in place, as a bisection does."""
-        programs = (part.split()[0] for kind, part in self._parts(command) if kind == "foreign")
+        programs = (command_part.split()[0] for kind, command_part in self._parts(command) if kind == "foreign")
         return not HISTORIES.isdisjoint(programs) and self.brings_others(command)
 
     def _kinds(self, command: str) -> Iterator[str]:
@@ -338,10 +338,10 @@ class OwnWork:
         """Yields each command of a line with its kind: `foreign` (a program that the model did not write), `own` (one
         that it wrote), `says` (it prints what it was given, the time, or random values) or `quiet` (it prints nothing
         new). Ends at input by `<<`."""
-        for part in re.findall(ONE_COMMAND, command):
-            command_text, heredoc, _ = re.sub(SHELL_QUOTED, "''", part).partition("<<")
+        for command_part in re.findall(ONE_COMMAND, command):
+            command_text, heredoc, _ = re.sub(SHELL_QUOTED, "''", command_part).partition("<<")
             if words := re.sub(BEFORE_COMMAND, "", f"{command_text} ").partition("|")[0].split():
-                yield self._kind(words, bool(heredoc)), part
+                yield self._kind(words, bool(heredoc)), command_part
             if heredoc:
                 return
 

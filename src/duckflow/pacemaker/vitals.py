@@ -47,8 +47,8 @@ class VitalsMove:
     entry: LedgerEntry | None = None
 
     def phrase(self, cause: str) -> Phrase:
-        key = f"vitals.cause.{cause}"
-        return say(key, times=self.times, label=self.entry.label) if self.entry else say(key)
+        phrase_key = f"vitals.cause.{cause}"
+        return say(phrase_key, times=self.times, label=self.entry.label) if self.entry else say(phrase_key)
 
 
 class VitalsMeter:
@@ -82,8 +82,8 @@ class VitalsMeter:
             self._move("focus", -s.error_focus, "error", entry)
         elif not entry.step.is_error:
             # A success makes up for errors, but not for the cost of loops.
-            room = 1.0 - self._wear - self.stamina
-            self._move("stamina", max(0.0, min(s.success_stamina, room)), "success", entry)
+            regainable_stamina = 1.0 - self._wear - self.stamina
+            self._move("stamina", max(0.0, min(s.success_stamina, regainable_stamina)), "success", entry)
         if entry.confirmed or entry.waits or entry.step.kind == "talk":
             return
         if not entry.new and not entry.gained.kind:
@@ -140,23 +140,23 @@ class VitalsMeter:
 
     def take_changes(self) -> tuple[VitalsChange, ...]:
         """Returns the changes since the last call, one for each vital and cause."""
-        moves, self._moved = self._moved, {}
+        moves_by_cause, self._moved = self._moved, {}
         return tuple(
             VitalsChange(vital=vital, delta=round(move.delta, 3), cause=move.phrase(cause))
-            for (vital, cause), move in moves.items()
+            for (vital, cause), move in moves_by_cause.items()
             if round(move.delta, 3)
         )
 
     def _move(self, vital: Vital, delta: float, cause: str, entry: LedgerEntry | None = None) -> None:
-        before = self._values[vital]
-        after = round(clamp(before + delta), 4)
-        if after == before:
+        value_before = self._values[vital]
+        value_after = round(clamp(value_before + delta), 4)
+        if value_after == value_before:
             return
-        self._values[vital] = after
-        move = self._moved.setdefault((vital, cause), VitalsMove())
-        move.delta += after - before
-        move.times += 1
-        move.entry = entry
+        self._values[vital] = value_after
+        vital_move = self._moved.setdefault((vital, cause), VitalsMove())
+        vital_move.delta += value_after - value_before
+        vital_move.times += 1
+        vital_move.entry = entry
 
 
 BARS = "▁▂▃▄▅▆▇█"

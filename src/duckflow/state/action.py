@@ -242,8 +242,8 @@ class Decision(FrozenData):
 
     def objection(self) -> str:
         """Returns the reason if the check of the goal or of the constraints says no, else an empty text."""
-        for check in (self.goal_consistency, self.constraint_check):
-            verdict, _, reason = check.partition(": ")
+        for check_text in (self.goal_consistency, self.constraint_check):
+            verdict, _, reason = check_text.partition(": ")
             if verdict.lower() == "no":
                 return reason or verdict
         return ""
@@ -357,9 +357,9 @@ def evidence_of(result: ActionResult) -> Evidence | None:
     code = exit_code(result)
     if code is None:
         return None
-    values = result.for_user.values
-    command = str(values.get("whole", values.get("command", "")))
-    summary = f"{shorten(command or str(values.get('command', '')), 70)}: exit code {code}"
+    phrase_values = result.for_user.values
+    command = str(phrase_values.get("whole", phrase_values.get("command", "")))
+    summary = f"{shorten(command or str(phrase_values.get('command', '')), 70)}: exit code {code}"
     output = re.split(OTHER_OUTPUT, result.for_model.partition("\n")[2])[0].removeprefix(NO_OUTPUT)
     is_failed_doctest = DOCTEST_FAILED in output
     return Evidence(

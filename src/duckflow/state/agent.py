@@ -57,8 +57,8 @@ class SubAgent(MutableData):
     report: AgentReport | None = None
 
     def took(self) -> float:
-        end = self.asked_at or time.time()
-        return self.seconds + (max(0.0, end - self.began) if self.status == "running" else 0.0)
+        end_time = self.asked_at or time.time()
+        return self.seconds + (max(0.0, end_time - self.began) if self.status == "running" else 0.0)
 
 
 def next_agent_id(kind: str, known: Collection[str]) -> str:
@@ -309,12 +309,12 @@ class AgentState(MutableData):
     def forget(self, words: str) -> None:
         """Removes every line and message that contains these words, so that no later prompt quotes them."""
         five = self.five
-        lists = {
+        remaining_lists = {
             name: [line for line in getattr(five, name) if not holds(line, words)]
             for name in ("constraints", "plan_brief", "open_questions")
         }
         lines = {name: "" if holds(getattr(five, name), words) else getattr(five, name) for name in ("goal", "why_now")}
-        self.five = FiveItems.model_validate(lists | lines)
+        self.five = FiveItems.model_validate(remaining_lists | lines)
         self.decision_log = [line for line in self.decision_log if not holds(line, words)]
         self.last_delta = "" if holds(self.last_delta, words) else self.last_delta
         self.title = "" if holds(self.title, words) else self.title

@@ -153,8 +153,8 @@ class Hunk(FrozenData):
 
     @property
     def header(self) -> str:
-        old, new = self.before.count("\n"), self.after.count("\n")
-        return f"@@ -{self.old_start},{old} +{self.new_start},{new} @@"
+        old_count, new_count = self.before.count("\n"), self.after.count("\n")
+        return f"@@ -{self.old_start},{old_count} +{self.new_start},{new_count} @@"
 
     @property
     def before(self) -> str:
@@ -165,12 +165,12 @@ class Hunk(FrozenData):
         return _joined(self.lines, "+")
 
     def numbered(self) -> Iterator[DiffLine]:
-        old, new = max(self.old_start, 1), max(self.new_start, 1)
+        old_number, new_number = max(self.old_start, 1), max(self.new_start, 1)
         for line in self.lines:
             sign, text = line[:1], line[1:]
             if sign != "\\":
-                yield DiffLine(sign, text, 0 if sign == "+" else old, 0 if sign == "-" else new)
-            old, new = old + (sign in " -"), new + (sign in " +")
+                yield DiffLine(sign, text, 0 if sign == "+" else old_number, 0 if sign == "-" else new_number)
+            old_number, new_number = old_number + (sign in " -"), new_number + (sign in " +")
 
     def changed(self) -> list[DiffLine]:
         return [line for line in self.numbered() if line.sign != " "]
@@ -215,26 +215,26 @@ def hunks_of(turn: int, job: str, path: str, before: str | None, after: str | No
     old, new = split_lines(before or ""), split_lines(after or "")
     matcher = SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > EXACTLY_COMPARED)
     hunks = list[Hunk]()
-    for group in matcher.get_grouped_opcodes(CONTEXT):
+    for codes in matcher.get_grouped_opcodes(CONTEXT):
         lines = list[str]()
-        for kind, old_from, old_to, new_from, new_to in group:
+        for kind, old_from, old_to, new_from, new_to in codes:
             if kind == "equal":
                 lines += _signed(" ", old[old_from:old_to])
             else:
                 lines += _signed("-", old[old_from:old_to]) + _signed("+", new[new_from:new_to])
         text = "\n".join((f"{turn}/{job}/{path}", *lines))
-        starts = [start + (stop > start) for start, stop in ((group[0][1], group[-1][2]), (group[0][3], group[-1][4]))]
+        starts = [start + (stop > start) for start, stop in ((codes[0][1], codes[-1][2]), (codes[0][3], codes[-1][4]))]
         hunk_id = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:ID_LENGTH]
         # Two equal changes of one file differ only in their places.
         hunk_id += f"-{sum(hunk.hunk_id.startswith(hunk_id) for hunk in hunks)}"
-        is_whole = before is None or after is None
+        is_whole_file = before is None or after is None
         hunks.append(
             Hunk(
                 hunk_id=hunk_id,
                 turn=turn,
                 job=job,
                 path=path,
-                whole=is_whole,
+                whole=is_whole_file,
                 old_start=starts[0],
                 new_start=starts[1],
                 lines=tuple(lines),
@@ -248,20 +248,20 @@ def with_hunk(text: str, hunk: Hunk, back: bool) -> str | None:
     present_text, wanted_text = (hunk.after, hunk.before) if back else (hunk.before, hunk.after)
     lines, old_lines = split_lines(text), split_lines(present_text)
     start = (hunk.new_start if back else hunk.old_start) - 1
-    places = [
+    fitting_places = [
         place for place in range(len(lines) - len(old_lines) + 1) if lines[place : place + len(old_lines)] == old_lines
     ]
-    if not old_lines or not places:
+    if not old_lines or not fitting_places:
         return None
-    place = min(places, key=lambda place: abs(place - start))
+    place = min(fitting_places, key=lambda place: abs(place - start))
     return "".join((*lines[:place], wanted_text, *lines[place + len(old_lines) :]))
 
 
 def _signed(sign: str, lines: Sequence[str]) -> list[str]:
-    signed = list[str]()
+    signed_lines = list[str]()
     for line in lines:
-        signed += [sign + line.removesuffix("\n")] if line.endswith("\n") else [sign + line, NO_NEWLINE]
-    return signed
+        signed_lines += [sign + line.removesuffix("\n")] if line.endswith("\n") else [sign + line, NO_NEWLINE]
+    return signed_lines
 
 
 def split_lines(text: str) -> list[str]:

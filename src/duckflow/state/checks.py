@@ -60,18 +60,18 @@ class Proof(FrozenData):
     def parts(self) -> tuple[Phrase, ...]:
         """Returns the parts of the line that tells a person about the proof."""
         tests_by_kind = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
-        parts = [say(f"proof.{name}", count=len(tests)) for name, tests in tests_by_kind if tests]
+        phrases = [say(f"proof.{name}", count=len(tests)) for name, tests in tests_by_kind if tests]
         if self.hollow:
-            parts.append(say("proof.hollow", count=len(self.hollow), names=named(self.hollow)))
+            phrases.append(say("proof.hollow", count=len(self.hollow), names=named(self.hollow)))
         if self.untold:
-            parts.append(say("proof.untold", count=len(self.untold)))
-        parts += [self.why] if self.why else []
+            phrases.append(say("proof.untold", count=len(self.untold)))
+        phrases += [self.why] if self.why else []
         if self.unreached:
-            parts.append(say("proof.unreached", names=named(self.unreached)))
+            phrases.append(say("proof.unreached", names=named(self.unreached)))
         if self.unasked:
-            places = tuple(f"{change.path}:{change.line}" for change in self.unasked)
-            parts.append(say("proof.unasked", count=len(places), places=named(places)))
-        return tuple(parts)
+            unasked_places = tuple(f"{change.path}:{change.line}" for change in self.unasked)
+            phrases.append(say("proof.unasked", count=len(unasked_places), places=named(unasked_places)))
+        return tuple(phrases)
 
 
 def named(names: tuple[str, ...]) -> str:
@@ -251,18 +251,18 @@ class CheckRun(FrozenData):
 def with_run(runs: Sequence[CheckRun], report: CheckReport, turn: int, after_change: bool) -> list[CheckRun]:
     """Adds a run to the list. If the run passes, it replaces earlier runs that did nothing more than this run."""
     last_run = next((run for run in runs if run.report.check == report.check), None)
-    in_turn = last_run is not None and last_run.turn == turn
-    if last_run and in_turn and last_run.after_change:
-        report_before, in_turn = last_run.before, last_run.before_in_turn
+    was_in_turn = last_run is not None and last_run.turn == turn
+    if last_run and was_in_turn and last_run.after_change:
+        report_before, was_in_turn = last_run.before, last_run.before_in_turn
     else:
         report_before = last_run.report if last_run else None
-    clears = report.ok or report.in_doubt
+    replaces_others = report.ok or report.in_doubt
     other_runs = [
-        run for run in runs if run.report.check != report.check and not (clears and report.covers(run.report))
+        run for run in runs if run.report.check != report.check and not (replaces_others and report.covers(run.report))
     ]
     return [
         *other_runs,
-        CheckRun(report=report, turn=turn, after_change=after_change, before=report_before, before_in_turn=in_turn),
+        CheckRun(report=report, turn=turn, after_change=after_change, before=report_before, before_in_turn=was_in_turn),
     ]
 
 
@@ -276,27 +276,27 @@ def left_out_of(runs: Sequence[CheckRun], report: CheckReport, turn: int) -> tup
 
 def state_of(runs: Sequence[CheckRun]) -> ChecksState:
     """Returns the state of all checks together: none, passing or failing."""
-    failing = [run for run in runs if run.failing]
-    if failing:
-        return "failing_before" if all(run.as_before for run in failing) else "failing"
+    failing_runs = [run for run in runs if run.failing]
+    if failing_runs:
+        return "failing_before" if all(run.as_before for run in failing_runs) else "failing"
     if not runs:
         return "none"
-    newest = [run for run in runs if not run.outdated]
-    if any(run.report.in_doubt for run in newest):
+    valid_runs = [run for run in runs if not run.outdated]
+    if any(run.report.in_doubt for run in valid_runs):
         return "left_out"
-    return ("passing_before" if all(run.before_edit for run in newest) else "passing") if newest else "outdated"
+    return ("passing_before" if all(run.before_edit for run in valid_runs) else "passing") if valid_runs else "outdated"
 
 
 def lines_of(runs: Sequence[CheckRun]) -> str:
     """Shows the latest runs in one line, failing ones first. A passing run is left out if it is outdated and a later
     run is not, or if a later run of the same program failed."""
-    latest_first, has_newer = list[CheckRun](), False
+    shown_runs, has_newer = list[CheckRun](), False
     failed_programs = set[str]()
     for run in reversed(runs):
         program = run.report.check.partition(" ")[0]
         if run.failing or not ((run.outdated and has_newer) or program in failed_programs):
-            latest_first.append(run)
+            shown_runs.append(run)
         has_newer |= not run.outdated
         failed_programs |= {program} if run.failing else set()
-    ordered_runs = [*(run for run in latest_first if run.failing), *(run for run in latest_first if not run.failing)]
+    ordered_runs = [*(run for run in shown_runs if run.failing), *(run for run in shown_runs if not run.failing)]
     return ", ".join(run.report.line() for run in ordered_runs[:SHOWN])

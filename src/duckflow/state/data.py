@@ -40,8 +40,8 @@ def as_text(value: Any) -> str:
         return value
     if not isinstance(value, list):
         return ""
-    parts = [as_table(part) for part in cast("list[Any]", value)]
-    return "".join(str(part.get("text") or "") for part in parts if part.get("type", "text") == "text")
+    content_parts = [as_table(part) for part in cast("list[Any]", value)]
+    return "".join(str(part.get("text") or "") for part in content_parts if part.get("type", "text") == "text")
 
 
 def as_count(value: Any) -> int:

@@ -85,8 +85,8 @@ def _webp(data: bytes) -> tuple[MediaType, int, int] | None:
         case b"VP8X":
             width, height = (1 + int.from_bytes(data[offset : offset + 3], "little") for offset in (24, 27))
         case b"VP8L":
-            bits = int.from_bytes(data[21:25], "little")
-            width, height = 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+            size_bits = int.from_bytes(data[21:25], "little")
+            width, height = 1 + (size_bits & 0x3FFF), 1 + (size_bits >> 14 & 0x3FFF)
         case b"VP8 ":
             width, height = (size & 0x3FFF for size in struct.unpack("<HH", data[26:30]))
         case _:

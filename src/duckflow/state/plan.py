@@ -43,14 +43,14 @@ class Task(MutableData):
     @classmethod
     def of(cls, operation: Operation, args: dict[str, Any], reasoning: str = "", action_id: str = "") -> "Task":
         """Makes a task from a call, with the properties that the operation states."""
-        touches, makes = operation.touched(args), operation.made(args)
+        touched_paths, made_paths = operation.touched(args), operation.made(args)
         return cls(
             operation=operation.name,
             args=args,
             reasoning=reasoning,
             effect=operation.effect,
-            touches=touches,
-            makes=makes,
+            touches=touched_paths,
+            makes=made_paths,
             subject=first_given(operation.subject, args),
             action_id=action_id,
         )
@@ -203,13 +203,13 @@ def circular(steps: Sequence[Step]) -> list[str]:
     """Returns the names of the steps that can never start: they wait for each other in a circle, or for such steps.
     Empty when every step can start some day."""
     known_ids = {step.step_id for step in steps}
-    waiting = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
-    while free_ids := [step_id for step_id, needs in waiting.items() if not needs]:
+    needs_by_step = {step.step_id: {need for need in step.depends_on if need in known_ids} for step in steps}
+    while free_ids := [step_id for step_id, needs in needs_by_step.items() if not needs]:
         for step_id in free_ids:
-            del waiting[step_id]
-        for needs in waiting.values():
+            del needs_by_step[step_id]
+        for needs in needs_by_step.values():
             needs.difference_update(free_ids)
-    return [step.name for step in steps if step.step_id in waiting]
+    return [step.name for step in steps if step.step_id in needs_by_step]
 
 
 def renamed(plan: Plan, wanted: str, name: str) -> Plan:
@@ -232,11 +232,11 @@ def moved(plan: Plan, wanted: str, place: str) -> Plan:
         raise UsageError("plan.no_place", place=place, steps=len(new_plan.steps))
     new_plan.steps.remove(step)
     new_plan.steps.insert(int(place) - 1, step)
-    positions = {other.step_id: number for number, other in enumerate(new_plan.steps)}
-    for other in new_plan.steps:
-        for need in other.depends_on:
-            if positions[need] > positions[other.step_id]:
-                raise UsageError("plan.needs_before", step=other.name, need=new_plan.steps[positions[need]].name)
+    positions = {placed_step.step_id: number for number, placed_step in enumerate(new_plan.steps)}
+    for placed_step in new_plan.steps:
+        for need in placed_step.depends_on:
+            if positions[need] > positions[placed_step.step_id]:
+                raise UsageError("plan.needs_before", step=placed_step.name, need=new_plan.steps[positions[need]].name)
     return new_plan
 
 
@@ -325,5 +325,5 @@ def clash(paths: frozenset[str], others: frozenset[str]) -> bool:
 
 def lies_in(path: str, folder: str) -> bool:
     """Says whether a path is this folder or lies below it. Both are normalised and relative to the work folder `.`"""
-    is_inside = not f"{path}/".startswith("../")
-    return (folder == "." and is_inside) or f"{path}/".startswith(f"{folder}/")
+    is_inside_work_folder = not f"{path}/".startswith("../")
+    return (folder == "." and is_inside_work_folder) or f"{path}/".startswith(f"{folder}/")

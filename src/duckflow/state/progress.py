@@ -90,26 +90,26 @@ def only_asked(state: AgentState, job: Job) -> bool:
 
 def in_the_middle(state: AgentState, job: Job) -> bool:
     """Says whether a task of the job is being carried out right now, and is not waiting for an answer."""
-    has_begun = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
-    return has_begun and job.status == "running" and job.question is None
+    is_task_running = any(task.status == "in_progress" for step in steps_of(state, job) for task in step.tasks)
+    return is_task_running and job.status == "running" and job.question is None
 
 
 def job_progress(state: AgentState, job: Job) -> Iterator[Phrase]:
     """Describes a job that is not over: how far it is, what it does and for how long, and what it asks."""
-    counted = progress(state, job)
+    progress_now = progress(state, job)
     # A step finds its tasks while it runs, so nobody knows how many there will be.
-    counts = {"steps_done": counted.steps_done, "steps": counted.steps, "done": counted.done}
-    key = "job.waits" if job.question else f"job.progress.{job.status}"
-    yield say(key, job=job.name, elapsed=duration(job.took()), **counts)
-    for doing in counted.now:
-        values = {"number": doing.number, "step": doing.step.name, "elapsed": duration(doing.seconds)}
+    step_counts = {"steps_done": progress_now.steps_done, "steps": progress_now.steps, "done": progress_now.done}
+    phrase_key = "job.waits" if job.question else f"job.progress.{job.status}"
+    yield say(phrase_key, job=job.name, elapsed=duration(job.took()), **step_counts)
+    for doing in progress_now.now:
+        phrase_values = {"number": doing.number, "step": doing.step.name, "elapsed": duration(doing.seconds)}
         if doing.task is None:
-            yield say("job.preparing", **values)
+            yield say("job.preparing", **phrase_values)
         elif seconds := usual_seconds(state, doing.task):
-            yield say("job.now_usual", **values, task=shorten(doing.task.line, LINE), usual=duration(seconds))
+            yield say("job.now_usual", **phrase_values, task=shorten(doing.task.line, LINE), usual=duration(seconds))
         else:
-            yield say("job.now", **values, task=shorten(doing.task.line, LINE))
-    if job.status == "running" and not counted.now and counted.steps_done == counted.steps:
+            yield say("job.now", **phrase_values, task=shorten(doing.task.line, LINE))
+    if job.status == "running" and not progress_now.now and progress_now.steps_done == progress_now.steps:
         yield say("job.reporting")
     if job.question:
         gate = job.question.gate

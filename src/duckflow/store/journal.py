@@ -147,11 +147,11 @@ class JournalReader:
         a newer version has written the journal."""
         try:
             _known_version(self._db)
-            verdict = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
-            if verdict != b"ok":
-                raise _damage(self.path, verdict.decode(errors="replace"))
-            with self.path.open("rb") as file:
-                if max(file.read(20)[18:], default=0) > NEWEST_FORMAT:
+            check_result = self._db.execute("PRAGMA integrity_check(1)").fetchone()[0]
+            if check_result != b"ok":
+                raise _damage(self.path, check_result.decode(errors="replace"))
+            with self.path.open("rb") as open_file:
+                if max(open_file.read(20)[18:], default=0) > NEWEST_FORMAT:
                     raise _damage(self.path, "it says that it cannot be written")
             number = 0
             for number, row in enumerate(self._stored("1"), 1):
@@ -288,8 +288,8 @@ def _damage(path: Path, reason: str) -> JournalDamaged:
 def connect_read_only(path: Path) -> sqlite3.Connection:
     """Opens a journal for reading. If no other process has it open, no files for sharing the journal are made."""
     log_file = path.with_name(path.name + "-wal")
-    access = "mode=ro" if log_file.exists() and log_file.stat().st_size else "immutable=1"
-    db = sqlite3.connect(f"{path.as_uri()}?{access}", uri=True, timeout=1)
+    access_option = "mode=ro" if log_file.exists() and log_file.stat().st_size else "immutable=1"
+    db = sqlite3.connect(f"{path.as_uri()}?{access_option}", uri=True, timeout=1)
     # Texts stay bytes until their checksum is right: damaged texts may not be UTF-8.
     db.text_factory = bytes
     return db
@@ -307,13 +307,13 @@ def _check_log(path: Path) -> None:
         size = int(db.execute("PRAGMA page_size").fetchone()[0]) + FRAME_HEADER
         frame_count = int.from_bytes(index_file.read_bytes()[16:20], sys.byteorder)
     log_bytes = log_file.read_bytes()
-    frames = [
+    frame_headers = [
         log_bytes[offset : offset + FRAME_HEADER] for offset in range(LOG_HEADER, len(log_bytes) - size + 1, size)
     ]
     # All frames of one use of the log have the same mark, and the last frame of a transaction holds the size of the
     # file.
-    salts = {frame[8:16] for frame in frames[: frame_count or 1]}
-    if any(frame[8:16] in salts and any(frame[4:8]) for frame in frames[frame_count:]):
+    salts = {frame[8:16] for frame in frame_headers[: frame_count or 1]}
+    if any(frame[8:16] in salts and any(frame[4:8]) for frame in frame_headers[frame_count:]):
         raise _damage(path, f"{log_file.name}, frame {frame_count + 1}")
 
 
@@ -329,14 +329,14 @@ def _connect(path: Path) -> sqlite3.Connection:
     make_private(path)
     db = sqlite3.connect(path, isolation_level=None, timeout=5)
     db.text_factory = bytes
-    is_new = path.stat().st_size == 0
+    is_new_file = path.stat().st_size == 0
     try:
         version = _known_version(db)
-        if not is_new:
+        if not is_new_file:
             # A file that is not a journal is left as it is.
             db.execute("SELECT seq, kind, body, crc FROM events LIMIT 0")
         # A new file has nothing to lose yet: waiting for the disk six times would only delay the first reply.
-        db.execute(f"PRAGMA synchronous={'OFF' if is_new else 'NORMAL'}")
+        db.execute(f"PRAGMA synchronous={'OFF' if is_new_file else 'NORMAL'}")
         db.execute("PRAGMA journal_mode=WAL")
         db.executescript(SCHEMA)
         if version != VERSION:

@@ -43,10 +43,10 @@ def upgraded_snapshot(body: str) -> str:
     body = _with_subjects(body)
     if IN_VERSION_1 not in body:
         return body
-    state = _object(body)
-    for job in state.get("jobs", {}).values():
+    snapshot_fields = _object(body)
+    for job in snapshot_fields.get("jobs", {}).values():
         job["messages"] = [_message(message) for message in job.get("messages", ())]
-    return json.dumps(state, ensure_ascii=False)
+    return json.dumps(snapshot_fields, ensure_ascii=False)
 
 
 def _question_event(event: Fields) -> Fields:
@@ -99,12 +99,12 @@ def _message(old: Fields) -> Fields:
         return message | {"decision": None}
     for action, action_id in zip(decision["actions"], old.get("actions", ()), strict=False):
         action["action_id"] = action_id
-    wire = cast("Fields | None", old.get("native"))
+    wire_fields = cast("Fields | None", old.get("native"))
     answers = [
         str(action["args"].get("text", "")) for action in decision["actions"] if action["operation"] == "response"
     ]
-    message["text"] = wire.pop("text", "") if wire else "\n\n".join(answers)
-    return message | {"decision": decision, "wire": wire}
+    message["text"] = wire_fields.pop("text", "") if wire_fields else "\n\n".join(answers)
+    return message | {"decision": decision, "wire": wire_fields}
 
 
 def _said_or_done(action: Fields) -> str:
@@ -124,5 +124,5 @@ def _decision(text: str) -> Fields | None:
 
 
 def _object(text: str) -> Fields:
-    value: Any = json.loads(text)
-    return cast("Fields", value) if isinstance(value, dict) else {}
+    parsed_json: Any = json.loads(text)
+    return cast("Fields", parsed_json) if isinstance(parsed_json, dict) else {}

@@ -20,8 +20,8 @@ class Paths(NamedTuple):
 
     @classmethod
     def of_user(cls) -> "Paths":
-        if home := os.environ.get("DUCKFLOW_HOME"):
-            chosen_home = _known_home(home).absolute()
+        if home_setting := os.environ.get("DUCKFLOW_HOME"):
+            chosen_home = _known_home(home_setting).absolute()
             return cls(chosen_home / "data", chosen_home / "config", chosen_home / "cache")
         home_folder = _known_home("~")
         if sys.platform == "darwin":

@@ -35,10 +35,10 @@ class PictureStore:
         if not re.fullmatch(DIGEST, digest):
             return b""
         try:
-            data = (self._folder / digest).read_bytes()
+            picture_bytes = (self._folder / digest).read_bytes()
         except OSError:
             return b""
-        return data if hashlib.sha256(data).hexdigest() == digest else b""
+        return picture_bytes if hashlib.sha256(picture_bytes).hexdigest() == digest else b""
 
 
 def copy_pictures(source: Path, target: Path) -> None:

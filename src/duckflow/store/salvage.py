@@ -62,8 +62,8 @@ def salvage(path: Path) -> Salvaged:
 
 def _unused(path: Path) -> Path:
     """Returns an unused name for the damaged file."""
-    second = int(time.time())
-    names = (path.with_name(f"{path.stem}.damaged-{number}{path.suffix}") for number in itertools.count(second))
+    first_number = int(time.time())
+    names = (path.with_name(f"{path.stem}.damaged-{number}{path.suffix}") for number in itertools.count(first_number))
     return next(name for name in names if not name.exists())
 
 
@@ -82,12 +82,12 @@ def _sensible(rows: Iterable[Row]) -> Iterator[Row]:
 def _entries(path: Path) -> list[Row]:
     """Reads the entries with each likely page size, and returns the longest result, because the page size in the file
     may be damaged."""
-    data = path.read_bytes()
+    file_bytes = path.read_bytes()
     log = path.with_name(f"{path.name}-wal")
     log_bytes = log.read_bytes() if log.exists() else b""
-    stated_size = int.from_bytes(data[16:18], "big")
-    sizes = {PAGE, stated_size if stated_size in SIZES else PAGE}
-    return max((list(_whole(list(_pages(data, log_bytes, size)))) for size in sizes), key=len)
+    stated_size = int.from_bytes(file_bytes[16:18], "big")
+    page_sizes = {PAGE, stated_size if stated_size in SIZES else PAGE}
+    return max((list(_whole(list(_pages(file_bytes, log_bytes, size)))) for size in page_sizes), key=len)
 
 
 def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
@@ -95,8 +95,8 @@ def _pages(data: bytes, written: bytes, size: int) -> Iterator[PageImage]:
     for offset in range(0, len(data) - size + 1, size):
         yield PageImage(offset // size + 1, data[offset : offset + size])
     for offset in range(LOG_HEADER, len(written) - FRAME_HEADER - size + 1, FRAME_HEADER + size):
-        start = offset + FRAME_HEADER
-        yield PageImage(int.from_bytes(written[offset : offset + 4], "big"), written[start : start + size])
+        page_start = offset + FRAME_HEADER
+        yield PageImage(int.from_bytes(written[offset : offset + 4], "big"), written[page_start : page_start + size])
 
 
 def _whole(images: list[PageImage]) -> Iterator[Row]:
@@ -124,10 +124,10 @@ def _records(page: bytes, start: int, pages: dict[int, bytes]) -> Iterator[tuple
     if page[start] != LEAF:
         return
     rows: list[tuple[int, bytes]] = []
-    for cell in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 4)):
-        pointer = start + 8 + 2 * cell
+    for cell_index in range(min(int.from_bytes(page[start + 3 : start + 5], "big"), len(page) // 4)):
+        pointer_place = start + 8 + 2 * cell_index
         with contextlib.suppress(IndexError):
-            length, offset = _number(page, int.from_bytes(page[pointer : pointer + 2], "big"))
+            length, offset = _number(page, int.from_bytes(page[pointer_place : pointer_place + 2], "big"))
             seq, offset = _number(page, offset)
             if length <= LARGEST_ENTRY:
                 rows.append((seq, _payload(page, offset, length, pages)))
@@ -148,13 +148,13 @@ def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> byte
     least_local = (size - 12) * 32 // 255 - 23
     local_length = least_local + (length - least_local) % (size - 4)
     local_length = local_length if local_length <= size - 35 else least_local
-    chunks, missing_length = [page[at : at + local_length]], length - local_length
+    payload_pieces, missing_length = [page[at : at + local_length]], length - local_length
     next_page = int.from_bytes(page[at + local_length : at + local_length + 4], "big")
     while missing_length > 0 and next_page in pages:
-        chunks.append(pages[next_page][4 : 4 + missing_length])
+        payload_pieces.append(pages[next_page][4 : 4 + missing_length])
         missing_length -= size - 4
         next_page = int.from_bytes(pages[next_page][:4], "big")
-    return b"".join(chunks).ljust(length, b"\0")
+    return b"".join(payload_pieces).ljust(length, b"\0")
 
 
 def _columns(record: bytes) -> tuple[bytes, bytes, int]:
@@ -174,9 +174,9 @@ def _columns(record: bytes) -> tuple[bytes, bytes, int]:
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
     """Returns a number of variable length, and the place where it ends."""
-    value = 0
+    decoded_number = 0
     for offset in range(at, at + 8):
-        value = value << 7 | data[offset] & 0x7F
+        decoded_number = decoded_number << 7 | data[offset] & 0x7F
         if data[offset] < 0x80:
-            return value, offset + 1
-    return value << 8 | data[at + 8], at + 9
+            return decoded_number, offset + 1
+    return decoded_number << 8 | data[at + 8], at + 9

@@ -110,9 +110,9 @@ class Sessions:
         """Returns the sessions of all other folders. The folder that was used last comes first; within a folder, the
         newest session."""
         folders = [folder for folder in self.folder.parent.glob("*/") if folder != self.folder]
-        groups = [list(_entries(folder.glob("*.db"), here=False)) for folder in folders]
-        groups.sort(key=lambda group: group[0].updated if group else 0, reverse=True)
-        return [entry for group in groups for entry in group]
+        entry_groups = [list(_entries(folder.glob("*.db"), here=False)) for folder in folders]
+        entry_groups.sort(key=lambda group: group[0].updated if group else 0, reverse=True)
+        return [entry for group in entry_groups for entry in group]
 
     def all(self) -> list[SessionEntry]:
         """Returns all sessions, in the order of their numbers in the list."""
@@ -130,32 +130,32 @@ class Sessions:
             entries = self.all()
             if 1 <= int(wanted) <= len(entries):
                 return entries[int(wanted) - 1]
-        hits = self._beginning(wanted)
-        if len(hits) != 1:
-            raise UsageError("sessions.unknown" if not hits else "sessions.ambiguous", wanted=wanted)
-        return hits[0]
+        matching_entries = self._beginning(wanted)
+        if len(matching_entries) != 1:
+            raise UsageError("sessions.unknown" if not matching_entries else "sessions.ambiguous", wanted=wanted)
+        return matching_entries[0]
 
     def fork(self, source: Path) -> Path:
         """Makes a new journal with all events of `source` under a new id and a title of its own. The source is only
         read, so it may be open elsewhere."""
         session_id = new_session_id()
-        target = source.with_name(f"{session_id}.db")
+        fork_path = source.with_name(f"{session_id}.db")
         headline = read_headline(source)
-        with closing(JournalReader.open(source)) as origin:
-            origin.check()
-            with closing(Journal(target)) as journal:
-                copy_events(origin, journal, session_id)
+        with closing(JournalReader.open(source)) as source_journal:
+            source_journal.check()
+            with closing(Journal(fork_path)) as journal:
+                copy_events(source_journal, journal, session_id)
                 if headline:
                     title_event = SessionTitled(title=self._next_title(headline.title or headline.asked))
                     journal.append(title_event)
                     journal.save_headline(headline.model_copy(update={"title": title_event.title}).model_dump_json())
-        return target
+        return fork_path
 
     def _next_title(self, title: str) -> str:
         """Returns the title with the lowest number in brackets that no session has yet."""
         base_title = NUMBERED.sub("", title)
-        taken_titles = {entry.headline.title or entry.headline.asked for entry in self.all()}
-        return next(name for number in count(2) if (name := f"{base_title} ({number})") not in taken_titles)
+        titles_in_use = {entry.headline.title or entry.headline.asked for entry in self.all()}
+        return next(name for number in count(2) if (name := f"{base_title} ({number})") not in titles_in_use)
 
     def rename(self, entry: SessionEntry, title: str) -> None:
         with closing(Journal(entry.path)) as journal:

@@ -131,10 +131,10 @@ class TurnTracer:
             case QuestionItem(closed=False, question=question) if question and question.on_record:
                 self._ask(question, at)
             case QuestionItem(closed=True) if open_question := self._questions.pop(item.id, None):
-                span, name = open_question
+                question_span, name = open_question
                 if item.answer:
                     answer = {f"duckflow.{name}.answer": item.answer.choice}
-                    span.add_event(f"duckflow.{name}.answered", answer, _nanos(at))
+                    question_span.add_event(f"duckflow.{name}.answered", answer, _nanos(at))
             case VitalsItem() if self._turn:
                 vitals = item.vitals.model_dump().items()
                 self._turn.set_attributes({f"duckflow.vitals.{name}": value for name, value in vitals})

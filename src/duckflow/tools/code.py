@@ -168,26 +168,26 @@ def _definitions(code_map: CodeMap, args: SymbolArgs) -> list[Symbol]:
     qualified_name = args.symbol.replace("::", ".").strip(".() ")
     name = qualified_name.rpartition(".")[2]
     same_named = code_map.named(name)
-    matches = [
+    symbols = [
         symbol
         for symbol in same_named
         if symbol.qualified == qualified_name or f".{symbol.qualified}".endswith(f".{qualified_name}")
     ]
     # Some languages write the name as `module.name`.
-    matches = matches or [
+    symbols = symbols or [
         symbol for symbol in same_named if qualified_name.endswith(f"{_stem(symbol)}.{name}") and not symbol.parent
     ]
     wanted_path = args.path.removeprefix("./").rstrip("/")
     if wanted_path:
-        matches = [
-            symbol for symbol in matches if symbol.path == wanted_path or symbol.path.startswith(f"{wanted_path}/")
+        symbols = [
+            symbol for symbol in symbols if symbol.path == wanted_path or symbol.path.startswith(f"{wanted_path}/")
         ]
-    if matches:
-        return matches
+    if symbols:
+        return symbols
     similar_names = [symbol.name for symbol in code_map.beginning_with(name[: max(3, len(name) - 2)], 5)]
     hint = f" Beginning like it: {', '.join(dict.fromkeys(similar_names))}." if similar_names else ""
-    in_path = f" in {shown(wanted_path)}" if wanted_path else ""
-    text = f"{shown(args.symbol)} is not defined{in_path} in a language of the map.{hint} Else search its text."
+    path_note = f" in {shown(wanted_path)}" if wanted_path else ""
+    text = f"{shown(args.symbol)} is not defined{path_note} in a language of the map.{hint} Else search its text."
     raise ToolError(text, "code.not_found", symbol=shown(args.symbol))
 
 
@@ -206,10 +206,10 @@ def _told(target: Symbol, uses: Uses, room: int) -> str:
     assigned to one definition, and the number of files that were not searched for lack of time."""
     sure_uses, unsure_uses = uses.meaning("it"), uses.meaning("unsure")
     files, use_count = len({use.path for use in sure_uses}), sum(use.role != "import" for use in sure_uses)
-    head = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {use_count} places, in {files} files"
-    head += f" that import it {len(sure_uses) - use_count} times" if len(sure_uses) > use_count else ""
+    intro = f"{target.qualified} ({shown(target.path)}:{target.line}) is used in {use_count} places, in {files} files"
+    intro += f" that import it {len(sure_uses) - use_count} times" if len(sure_uses) > use_count else ""
     other_count = len(uses.meaning("other"))
-    lines = [head + (f"; {other_count} places mean something else of this name" if other_count else "")]
+    lines = [intro + (f"; {other_count} places mean something else of this name" if other_count else "")]
     text = _grouped(sure_uses, room)
     lines += [text] if text else []
     lines += [f"cannot be told (the same name on an unknown object): {_places(unsure_uses)}"] if unsure_uses else []
@@ -220,16 +220,16 @@ def _told(target: Symbol, uses: Uses, room: int) -> str:
 
 def _grouped(uses: Sequence[Use], room: int) -> str:
     lines = list[str]()
-    for path, in_file in groupby(uses, lambda use: use.path):
+    for path, its_uses in groupby(uses, lambda use: use.path):
         lines.append(shown(path))
-        for enclosing_name, places in groupby(in_file, lambda use: use.within):
+        for enclosing_name, function_uses in groupby(its_uses, lambda use: use.within):
             lines += [f"  in {enclosing_name}"] if enclosing_name else []
-            lines += dict.fromkeys(f"  {use.line}: {shown_line(use.text[:LINE])}" for use in places)
+            lines += dict.fromkeys(f"  {use.line}: {shown_line(use.text[:LINE])}" for use in function_uses)
     text = "\n".join(lines)
     if len(text) <= room:
         return text
-    by_file = [(path, list(in_file)) for path, in_file in groupby(uses, lambda use: use.path)]
-    brief = "\n".join(f"{shown(path)}:{','.join(str(use.line) for use in in_file)}" for path, in_file in by_file)
+    uses_by_file = [(path, list(its_uses)) for path, its_uses in groupby(uses, lambda use: use.path)]
+    brief = "\n".join(f"{shown(path)}:{','.join(str(use.line) for use in its_uses)}" for path, its_uses in uses_by_file)
     fitting_text = brief[:room].rpartition("\n")[0] if len(brief) > room else brief
     lines_left_out = brief.count("\n") - fitting_text.count("\n")
     return fitting_text + (

@@ -165,8 +165,8 @@ class Tool(ABC, Generic[A]):
     def acts(self, args: A) -> bool:
         """Says whether this call does more than look at something or talk. Such a call waits while the user is
         asked."""
-        only_looks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
-        return self.goes_on(args) or not only_looks
+        only_looks_or_talks = self.effect in ("read", "talk") or (self.changes and self.reads_only(args))
+        return self.goes_on(args) or not only_looks_or_talks
 
     def touches(self, args: A) -> tuple[str, ...]:
         """Returns the paths that the call may change, so that they can be saved before. An empty tuple means that they

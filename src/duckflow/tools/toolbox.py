@@ -120,9 +120,9 @@ class Toolbox:
         return tuple(self._groups[name].values())
 
     def _made(self, operation: str) -> AnyTool | None:
-        group = operation.partition(".")[0]
-        self.group(group)
-        return self._groups[group].get(operation)
+        group_name = operation.partition(".")[0]
+        self.group(group_name)
+        return self._groups[group_name].get(operation)
 
     def operations(self) -> tuple[Operation, ...]:
         """Returns the operations that are offered to the model now."""
@@ -161,8 +161,8 @@ class Toolbox:
         return tuple(self._at_hand.values())
 
     def find(self, operation: str) -> AnyTool:
-        is_known = operation in self._operations or operation in self._untold
-        if is_known and (tool := self._at_hand.get(operation) or self._made(operation)):
+        is_known_operation = operation in self._operations or operation in self._untold
+        if is_known_operation and (tool := self._at_hand.get(operation) or self._made(operation)):
             return tool
         import difflib
 

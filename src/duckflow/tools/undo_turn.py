@@ -50,12 +50,12 @@ class TakeTurnBack(Tool[TakeBackArgs]):
             key = "wished" if answer.choice == "wish" else "refused_why" if answer.text else "refused"
             return Done(note(self._state.language, key, reason=answer.text), say("undo.left"))
         scope = scope._replace(paths=answer.paths or scope.paths)
-        only_own = answer.choice == "yes" and not preview.nothing_else
-        outcome = await self._undo.restore(back=True, only_own=only_own, scope=scope)
-        files = ", ".join(outcome.changed) or "-"
-        key = "work_undone" if outcome.name else "turn_undone"
-        text = note(self._state.language, key, turn=str(outcome.turn), work=outcome.name, files=files)
-        return Done(text, about_work("done", outcome, files=files))
+        only_own_changes = answer.choice == "yes" and not preview.nothing_else
+        undo_result = await self._undo.restore(back=True, only_own=only_own_changes, scope=scope)
+        files = ", ".join(undo_result.changed) or "-"
+        key = "work_undone" if undo_result.name else "turn_undone"
+        text = note(self._state.language, key, turn=str(undo_result.turn), work=undo_result.name, files=files)
+        return Done(text, about_work("done", undo_result, files=files))
 
 
 def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
@@ -85,8 +85,8 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
         reasons=(*preview.maybe_yours, *preview.conflicts, *preview.not_covered),
     )
     # A plain yes never undoes changes that may be somebody else's, unless there is nothing else to undo.
-    is_doubtful = bool(preview.maybe_yours) and not preview.nothing_else
-    yes_keys = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if is_doubtful else (("yes", "gate.yes"),)
+    may_undo_others = bool(preview.maybe_yours) and not preview.nothing_else
+    yes_keys = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if may_undo_others else (("yes", "gate.yes"),)
     keys = (*yes_keys, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
     choices = tuple(Choice(key=key, label=say(label), number=GATE_KEYS.index(key) + 1) for key, label in keys)
     title = about_work("title" if back else "redo_title", preview, wish=preview.wish)

@@ -46,13 +46,13 @@ class DeedsView:
         question = event.question
         if known_item := self._questions.get(question.question_id):
             return [known_item]
-        item = QuestionItem(question.question_id, number, event.at, question, turn=turn)
-        self._questions[item.id] = item
+        question_item = QuestionItem(question.question_id, number, event.at, question, turn=turn)
+        self._questions[question_item.id] = question_item
         waiting_actions = (
-            self._waiting(item, question.gate, question.job) if question.gate and question.on_record else []
+            self._waiting(question_item, question.gate, question.job) if question.gate and question.on_record else []
         )
         self._actions |= {action.id: action for action in waiting_actions}
-        return [*waiting_actions, item]
+        return [*waiting_actions, question_item]
 
     def _waiting(self, item: QuestionItem, gate: GateRequest, job: str) -> list[ActionItem]:
         diff = gate.file_diff if len(gate.action_ids) == 1 else ""
@@ -76,9 +76,9 @@ class DeedsView:
 
     def close(self, number: int, event: QuestionClosed, turn: int) -> list[Item]:
         """Returns the question with its answer, and the actions that it was about."""
-        item = self._questions.pop(event.question_id, None)
-        item = item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
-        closed_question = item._replace(closed=True, answer=event.answer)
+        question_item = self._questions.pop(event.question_id, None)
+        question_item = question_item or QuestionItem(event.question_id, number, event.at, None, turn=turn)
+        closed_question = question_item._replace(closed=True, answer=event.answer)
         gated_actions = [action for action in self._actions.values() if action.gate == event.question_id]
         answered_actions = [action._replace(answer=event.answer) for action in gated_actions]
         self._actions |= {action.id: action for action in answered_actions}
@@ -110,8 +110,8 @@ class DeedsView:
             running_ids = [item.id for item in self._actions.values() if item.job == job and item.state == "running"]
             action = running_ids[-1] if running_ids else ""
             output = OutputItem(f"output-{self._printed}", 0, event.at, job, name, by_agent, action)
-        tail = (output.tail + event.text)[-TAIL:]
-        self._outputs[job] = output = output._replace(tail=tail, piece=event.text, left_out=event.left_out)
+        output_tail = (output.tail + event.text)[-TAIL:]
+        self._outputs[job] = output = output._replace(tail=output_tail, piece=event.text, left_out=event.left_out)
         return output
 
     def finish(self, number: int, event: ActionFinished, turn: int) -> list[Item]:

@@ -330,8 +330,8 @@ def notice_line(item: NoticeItem, words: Words) -> str:
 
 
 def review_line(review: Review, words: Words) -> str:
-    rating, verdict = words(f"review.rating.{review.rating}"), words(f"review.verdict.{review.verdict}")
-    return words("review.line", rating=rating, verdict=verdict)
+    rating_text, verdict_text = words(f"review.rating.{review.rating}"), words(f"review.verdict.{review.verdict}")
+    return words("review.line", rating=rating_text, verdict=verdict_text)
 
 
 def is_streaming(item: Item) -> bool:

@@ -60,9 +60,9 @@ class ReplyView:
 
     def stream(self, event: TextStreamed) -> list[Item]:
         if event.channel == "think":
-            thought = self._thought or TextItem(f"thought-{self._loop}", 0, event.at, "thought", "", "streaming")
+            thought_item = self._thought or TextItem(f"thought-{self._loop}", 0, event.at, "thought", "", "streaming")
             self._thoughts += event.text
-            self._thought = thought._replace(text=thought.text + event.text, piece=event.text)
+            self._thought = thought_item._replace(text=thought_item.text + event.text, piece=event.text)
             return [self._thought]
         items: list[Item] = []
         if self._thought:
@@ -113,9 +113,9 @@ class ReplyView:
         """Returns the text that was said to the user. The first text of a loop has the id of the streamed text."""
         says_more = self._said or bool(event.job) or not self._loop
         name = f"text-{event.result.action_id}" if says_more else f"text-{self._loop}"
-        piece = "" if text in self._streamed and not event.job else text
+        new_piece = "" if text in self._streamed and not event.job else text
         is_duck_call = event.result.operation == DUCK_CALL
-        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=piece, duck=is_duck_call)]
+        items: list[Item] = [TextItem(name, number, event.at, "model", text, piece=new_piece, duck=is_duck_call)]
         if not event.job:
             if self._text and self._text.id != name:
                 items.insert(0, self._text._replace(state="passed", piece=""))
@@ -132,12 +132,12 @@ def _answer(action: Action) -> str:
 
 def _says_nothing(decision: Decision, answers: list[str]) -> bool:
     """Says whether a rationale is empty, only the beginning of the answer, or only the names of the called tools."""
-    beginning = decision.rationale.removesuffix(ELLIPSIS)
+    rationale_start = decision.rationale.removesuffix(ELLIPSIS)
     names = {name for action in decision.actions for name in (action.operation, wire_name(action.operation))}
     return (
-        beginning in ("", NOTHING)
-        or any(text.startswith(beginning) for text in answers)
-        or all(part in names for part in beginning.split("; "))
+        rationale_start in ("", NOTHING)
+        or any(text.startswith(rationale_start) for text in answers)
+        or all(part in names for part in rationale_start.split("; "))
     )
 
 
@@ -275,8 +275,8 @@ class View:
                 return [self._job_notice(number, event, event.job.job_id, "started")]
             case happened.JobChanged():
                 status = "resumed" if event.status == "running" else event.status
-                items = self._deeds.leave(event.job_id) if status == "interrupted" else []
-                return [*items, self._job_notice(number, event, event.job_id, status)]
+                job_items = self._deeds.leave(event.job_id) if status == "interrupted" else []
+                return [*job_items, self._job_notice(number, event, event.job_id, status)]
             case happened.JobEnded():
                 name = self._workers.name(event.job_id)
                 report = ReportItem(
@@ -284,12 +284,12 @@ class View:
                 )
                 return [*self._deeds.leave(event.job_id), report]
             case happened.AgentStarted(agent=agent):
-                item = AgentItem(f"agent-{agent.agent_id}", number, event.at, agent.agent_id, agent.kind)
-                self._workers.agents[agent.agent_id] = item
-                return [item]
+                agent_item = AgentItem(f"agent-{agent.agent_id}", number, event.at, agent.agent_id, agent.kind)
+                self._workers.agents[agent.agent_id] = agent_item
+                return [agent_item]
             case happened.AgentEnded():
-                item = self._workers.agents.get(event.agent_id)
-                ended_items = [item._replace(status=event.status, report=event.report)] if item else []
+                agent_item = self._workers.agents.get(event.agent_id)
+                ended_items = [agent_item._replace(status=event.status, report=event.report)] if agent_item else []
                 return [*self._deeds.leave(event.agent_id), *ended_items]
             case happened.StepTold():
                 phrase = say("step.told", step=event.step, text=event.words)
@@ -352,8 +352,8 @@ class View:
                 return [self._notice(number, event, "pruned", say("notice.pruned"))]
             case happened.TurnUndone():
                 files = ", ".join(event.changed) or "–"
-                key = f"undo.{'done' if event.back else 'redone'}{'_named' if event.name else ''}"
-                phrase = say(key, turn=event.turn, name=event.name, files=files)
+                phrase_key = f"undo.{'done' if event.back else 'redone'}{'_named' if event.name else ''}"
+                phrase = say(phrase_key, turn=event.turn, name=event.name, files=files)
                 notice = self._notice(number, event, "undone", phrase, subject="back" if event.back else "")
                 return [notice._replace(turn=0 if event.name else event.turn, paths=event.changed)]
             case happened.PermissionGiven():

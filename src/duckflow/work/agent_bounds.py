@@ -43,8 +43,8 @@ class TurnLimits:
     def nothing_gained(self) -> Phrase | None:
         """Returns the reason to stop if the turn has used up its loops without making progress. The conversation then
         asks the user how to go on."""
-        used_up = self._allowance.spent() not in ("", "ceiling")
-        return say("agent.cap.turn", loops=self._allowance.taken) if used_up else None
+        has_used_up_loops = self._allowance.spent() not in ("", "ceiling")
+        return say("agent.cap.turn", loops=self._allowance.taken) if has_used_up_loops else None
 
     def reached(self) -> Phrase | None:
         """Returns the reason to stop, if all agents together have reached a limit."""

@@ -147,11 +147,11 @@ class AgentWork:
         request = self._asked
         async with self._actor.at_most(seconds) as actor:
             turn = self._make_turn(self._context, actor)
-            while (outcome := await turn.run(request, (), self._meanwhile, None)) == "pending_user":
+            while (turn_outcome := await turn.run(request, (), self._meanwhile, None)) == "pending_user":
                 request = await _answer(self._context, actor)
                 if not request:
                     break
-        return self.report(outcome)
+        return self.report(turn_outcome)
 
     def report(self, outcome: Outcome, why: Phrase | None = None) -> AgentReport:
         """Returns a report of how far the agent has come."""
@@ -237,10 +237,10 @@ class Agents:
 
 async def _answer(context: AgentContext, actor: Actor) -> str:
     """Puts the agent's question to the user. Returns the user's words; an empty text when the agent is to stop."""
-    stop = Choice(key="stop", label=say("agent.stop"))
+    stop_choice = Choice(key="stop", label=say("agent.stop"))
     title = say("agent.asks", text=context.last_word)
     question = Question(
-        kind="duck_call", title=title, choices=(stop,), on_record=True, reason="asks", severity="medium"
+        kind="duck_call", title=title, choices=(stop_choice,), on_record=True, reason="asks", severity="medium"
     )
     answer = await actor.ask(question)
     return "" if answer.choice == "stop" else answer.text

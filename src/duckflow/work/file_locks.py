@@ -167,8 +167,8 @@ class FileLocks:
 
     def _place(self, path: str) -> str:
         """Returns the plain path. For a pattern this is the folder in which the pattern searches."""
-        parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
-        return "/".join(parts) or "."
+        plain_parts = takewhile(lambda part: not re.search(WILD, part), self._real(path).split("/"))
+        return "/".join(plain_parts) or "."
 
     def _real(self, path: str) -> str:
         """Returns the path relative to the work folder, after following links and `..`."""

@@ -22,7 +22,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
     from duckflow.forms.schema import strict_schema
     from duckflow.tools.plan.drafts import ReportDraft, read_draft
 
-    counts, language = count_results(drafter, job), drafter.state.language
+    result_counts, language = count_results(drafter, job), drafter.state.language
     unverified = f" {note(language, 'step_unverified')}"
     job_progress, plan = progress(drafter.state, job), drafter.state.plans.get(job.plan_id)
     tasks = [task for step in steps_of(drafter.state, job) for task in step.tasks]
@@ -51,13 +51,13 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
     try:
         words = await drafted(drafter.think, "report", values, schema, lambda text: read_draft(text, ReportDraft))
     except DuckflowError:
-        return counts
-    return counts.model_copy(
+        return result_counts
+    return result_counts.model_copy(
         update={
             "summary": words.summary,
             # A completed job has no causes, whatever the model says. Otherwise the recorded failures are added to its
             # words.
-            "causes": (*words.causes, *counts.causes) if status != "completed" else (),
+            "causes": (*words.causes, *result_counts.causes) if status != "completed" else (),
             "next_action": words.next_action,
             "lesson": words.lesson,
             "computed": False,

@@ -86,12 +86,12 @@ class JobRunner:
 
     def start(self, plan_id: str, step_ids: Sequence[str]) -> Job:
         state = self._session.state
-        for other in state.live_jobs():
-            if set(other.step_ids) & set(step_ids):
-                raise ToolError(self._note("job_at_it", job=other.job_id), "job.already", job=other.name)
+        for live_job in state.live_jobs():
+            if set(live_job.step_ids) & set(step_ids):
+                raise ToolError(self._note("job_at_it", job=live_job.job_id), "job.already", job=live_job.name)
         plan = state.plans[plan_id]
-        only_step = plan.step(step_ids[0]) if len(step_ids) == 1 else None
-        name = _numbered(only_step.name if only_step else plan.name, state)
+        single_step = plan.step(step_ids[0]) if len(step_ids) == 1 else None
+        name = _numbered(single_step.name if single_step else plan.name, state)
         job = Job(name=name, plan_id=plan_id, step_ids=list(step_ids))
         self._session.emit(JobStarted(job=job))
         self._run_in_background(job)
@@ -148,12 +148,12 @@ class JobRunner:
     async def rest(self, alone: bool) -> None:
         """Waits until no job runs any more; a paused job does not count. `alone` means that nobody is there who could
         resume a paused job, so such a job is cancelled."""
-        changed = asyncio.Event()
-        unsubscribe = self._session.subscribe(lambda _: changed.set(), JobChanged)
+        job_changed = asyncio.Event()
+        unsubscribe = self._session.subscribe(lambda _: job_changed.set(), JobChanged)
         try:
             while tasks := self._tasks(paused=False):
-                changed.clear()
-                change = asyncio.create_task(changed.wait())
+                job_changed.clear()
+                change = asyncio.create_task(job_changed.wait())
                 await asyncio.wait({*tasks, change}, return_when=asyncio.FIRST_COMPLETED)
                 change.cancel()
         finally:

@@ -79,22 +79,22 @@ class PlanApproval:
         step = plan.next_step()
         first_step = f"{step.name} ({step.step_id})" if step else "-"
         # A model that calls tools makes the calls of a step when its time comes, so it needs no list before.
-        key = "plan_approved_native" if profile.native_tools else "plan_approved"
-        return note(self._session.state.language, key, plan=plan.name, step=first_step)
+        note_key = "plan_approved_native" if profile.native_tools else "plan_approved"
+        return note(self._session.state.language, note_key, plan=plan.name, step=first_step)
 
     async def pass_on(self, words: str, background: bool) -> str:
         """Checks the model's claim that the user has agreed. `words` must be the user's whole newest message, said
         after the draft was shown, and nothing in it may speak against a yes. If it is no plain yes, the user is asked
         to confirm it by one key."""
         state = self._session.state
-        plan, newest = state.plan, next(iter(self._heard()[-1:]), None)
+        plan, newest_message = state.plan, next(iter(self._heard()[-1:]), None)
         if plan is None or plan.status != "draft":
             raise ToolError("there is no draft that waits for a yes", "plan.no_draft")
-        if newest is None or newest.message_id == self._heard_before:
+        if newest_message is None or newest_message.message_id == self._heard_before:
             raise ToolError(note(state.language, "approve_too_early"), "plan.not_approved", name=plan.name)
-        if not same_words(words, newest.text):
+        if not same_words(words, newest_message.text):
             raise ToolError(note(state.language, "approve_not_quoted"), "plan.not_approved", name=plan.name)
-        answer = read_whole(self.words_of(newest.text), state.language)
+        answer = read_whole(self.words_of(newest_message.text), state.language)
         confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
             confirmation = await self.confirm_start(plan, in_background=background or answer.background)
@@ -192,10 +192,10 @@ def _told_of_jobs(turn: TurnSoFar) -> str:
     a job, which the message may be about."""
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
-        if gate := question.gate:
-            action = (gate.diff or ", ".join(gate.operations))[:LONGEST_ACTION]
-            lines.append(turn.note("job_at_gate", job=question.job_name, intent="; ".join(gate.intent) or "-"))
-            lines.append(quoted(turn.state.language, ", ".join(gate.operations), action))
+        if job_gate := question.gate:
+            action = (job_gate.diff or ", ".join(job_gate.operations))[:LONGEST_ACTION]
+            lines.append(turn.note("job_at_gate", job=question.job_name, intent="; ".join(job_gate.intent) or "-"))
+            lines.append(quoted(turn.state.language, ", ".join(job_gate.operations), action))
     return "\n".join(lines)
 
 
@@ -389,11 +389,11 @@ class PlannedWork:
         try:
             match wish:
                 case "pause":
-                    job, key = await self._jobs.pause(job_id), "job.paused"
+                    job, phrase_key = await self._jobs.pause(job_id), "job.paused"
                 case "resume":
-                    job, key = await self._jobs.resume(job_id), "job.resumed"
+                    job, phrase_key = await self._jobs.resume(job_id), "job.resumed"
                 case "cancel":
-                    job, key = await self._jobs.cancel(job_id), "job.cancelled"
-            self._session.emit(Noticed(what=say(key, job=job.name)))
+                    job, phrase_key = await self._jobs.cancel(job_id), "job.cancelled"
+            self._session.emit(Noticed(what=say(phrase_key, job=job.name)))
         except ToolError as problem:
             self._session.emit(Noticed(what=said(problem)))

@@ -238,13 +238,13 @@ class StepWork:
 
     def _answer_left_out(self, actions: list[Action], step: Step, done: Dispatched, actor: Actor) -> None:
         """Answers the calls that were not made: each call of a reply must have an answer."""
-        answered = {result.action_id for result in done.results} | done.left_out
+        answered_ids = {result.action_id for result in done.results} | done.left_out
         stop_reason = "user_spoke" if self._tasks.unheard() and not done.stop else "error"
-        key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stop_reason}"
-        why = note(self._state.language, key, operation=done.results[-1].operation if done.results else "")
+        note_key = done.why_not_run if done.stop in ("refused", "nobody") else f"not_run_{stop_reason}"
+        why = note(self._state.language, note_key, operation=done.results[-1].operation if done.results else "")
         failures = {task.action_id: task.result for task in step.tasks if task.status == "failed"}
         for action in actions:
-            if action.action_id not in answered:
+            if action.action_id not in answered_ids:
                 text = failures.get(action.action_id) or why
                 message = Message(role="tool", operation=action.operation, text=text, answers=action.action_id)
                 actor.emit(MessageAdded(message=message))
@@ -256,8 +256,8 @@ class StepWork:
             self._mended = note(self._state.language, "step_told_no", words=self._tasks.refusal)
         elif failed_task := _failed_task(step):
             # The quotes cannot be closed by the text, which a program wrote.
-            cause = json.dumps(" ".join(telling_part(failed_task.result or "", CAUSE).split()), ensure_ascii=False)
-            self._mended = note(self._state.language, "step_mended", task=failed_task.line, cause=cause)
+            cause_text = json.dumps(" ".join(telling_part(failed_task.result or "", CAUSE).split()), ensure_ascii=False)
+            self._mended = note(self._state.language, "step_mended", task=failed_task.line, cause=cause_text)
 
     def _task(self, action: Action) -> Task:
         for operation in self._drafter.operations():
@@ -313,8 +313,8 @@ class StepWork:
         return True
 
     def _mark(self, status: StepStatus, evidence: str = "", summary: str = "", lacking: str = "") -> None:
-        changed = StepChanged(plan_id=self._tasks.plan_id, step_id=self._tasks.step_id, status=status)
-        self._actor.emit(changed.model_copy(update={"evidence": evidence, "found": summary, "lacking": lacking}))
+        step_changed = StepChanged(plan_id=self._tasks.plan_id, step_id=self._tasks.step_id, status=status)
+        self._actor.emit(step_changed.model_copy(update={"evidence": evidence, "found": summary, "lacking": lacking}))
 
 
 def _failed_task(step: Step) -> Task | None:
@@ -355,20 +355,20 @@ class JobWork:
         """Runs the steps, and says whether all are completed. After a failure no further step is started; steps that
         run come to their end."""
         running: dict[asyncio.Task[bool], str] = {}
-        going_well, starts = True, Counter[str]()
+        all_succeed, start_counts = True, Counter[str]()
         try:
             while True:
-                ready_steps = startable(self._plan, self._step_ids, running.values()) if going_well else []
-                ready_steps = [s for s in ready_steps if self._may_start(s, starts[s.step_id], running.values())]
+                ready_steps = startable(self._plan, self._step_ids, running.values()) if all_succeed else []
+                ready_steps = [s for s in ready_steps if self._may_start(s, start_counts[s.step_id], running.values())]
                 for step in ready_steps[: self._at_once - len(running)]:
-                    starts[step.step_id] += 1
+                    start_counts[step.step_id] += 1
                     running[asyncio.create_task(self._carry_out(step.step_id))] = step.step_id
                 if not running:
                     break
                 finished_tasks, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in finished_tasks:
                     del running[task]
-                    going_well &= task.result()
+                    all_succeed &= task.result()
         finally:
             for task in running:
                 task.cancel()
@@ -379,8 +379,8 @@ class JobWork:
         """Says whether a step may begin. A step that a check has reopened waits while a step at work must pass the same
         check: that step cannot end before it has mended what made the check fail."""
         checks = _checks(step) if starts else set[str]()
-        at_work = [other for other in self._plan.steps if other.step_id in running_ids]
-        return starts < STARTS and not any(checks & _checks(other) for other in at_work)
+        running_steps = [other for other in self._plan.steps if other.step_id in running_ids]
+        return starts < STARTS and not any(checks & _checks(other) for other in running_steps)
 
     @property
     def _plan(self) -> Plan:

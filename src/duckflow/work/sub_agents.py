@@ -129,19 +129,19 @@ class SubAgents:
             raise ToolError(why, "agent.file_taken", path=claim_of_other.path, owner=claim_of_other.owner)
         # From now on no other agent can get this id.
         self._session.emit(AgentStarted(agent=agent))
-        within_reach = self._at_work[agent.agent_id] = WithinReach()
+        reach = self._at_work[agent.agent_id] = WithinReach()
         try:
             async with self._slots:
-                if within_reach.stopped:
+                if reach.stopped:
                     return self._ended(agent, AgentReport(asked=agent.task, outcome="interrupted"))
                 self._turn_limits.begin(agent.agent_id)
                 if limit_reached := self._turn_limits.reached():
                     return self._ended(agent, AgentReport(asked=agent.task, outcome="budget", open=limit_reached))
                 if how.name != REVIEW:
-                    return await self._run(agent, how, history, within_reach)
+                    return await self._run(agent, how, history, reach)
                 change = change or await self.latest()
                 async with self._parts.reviews.opened(agent.agent_id, change) as tool:
-                    return await self._run(agent, how, history, within_reach, change, (tool.describe(),))
+                    return await self._run(agent, how, history, reach, change, (tool.describe(),))
         finally:
             del self._at_work[agent.agent_id]
             self._locks.release(agent.agent_id)
@@ -175,13 +175,13 @@ class SubAgents:
         change: ReviewedChange | None = None,
         adds: tuple[Operation, ...] = (),
     ) -> Done:
-        state, parts, model = self._session.state, self._parts, await self._model_of(how)
-        bounds = AgentBounds(
+        state, agent_parts, model = self._session.state, self._parts, await self._model_of(how)
+        agent_bounds = AgentBounds(
             agent,
             how.uses,
             how.only_reads,
-            parts.dispatcher,
-            parts.toolbox,
+            agent_parts.dispatcher,
+            agent_parts.toolbox,
             self._locks,
             self._settings,
             state.language,
@@ -190,8 +190,8 @@ class SubAgents:
         task = AgentTask(
             await self._asked(agent, how, bool(earlier), change),
             "",
-            bounds,
-            (bounds,),
+            agent_bounds,
+            (agent_bounds,),
             tuple(state.five.constraints),
             how.uses,
             model,
@@ -201,7 +201,7 @@ class SubAgents:
             within_reach.heard,
             adds=adds,
         )
-        work = self._agents.begin(task, Actor(self._session.emit, parts.ask, agent.agent_id, agent.agent_id))
+        work = self._agents.begin(task, Actor(self._session.emit, agent_parts.ask, agent.agent_id, agent.agent_id))
         within_reach.work = asyncio.ensure_future(work.run(self._settings.agent_seconds))
         try:
             return self._ended(agent, await within_reach.work)
@@ -240,19 +240,19 @@ class SubAgents:
         language, state = self._session.state.language, self._session.state
         if goes_on:
             return render(language, "agent_goes_on", task=agent.task, files=", ".join(agent.files))
-        rule = how.name if how.name in PACKAGED else "work"
-        values = {
+        rule_name = how.name if how.name in PACKAGED else "work"
+        prompt_values = {
             "agent": agent.agent_id,
             "own": how.prompt,
             "task": agent.task,
             "files": ", ".join(agent.files),
-            "rule": note(language, f"agent_is_{rule}"),
+            "rule": note(language, f"agent_is_{rule_name}"),
             "loops": str(self._settings.agent_loops),
             "constraints": "; ".join(state.five.constraints),
             "diff": await self._material(change) if change else "",
             "evidence": "; ".join(evidence.text for evidence in state.evidence) if how.name == REVIEW else "",
         }
-        return render(language, "agent", **values)
+        return render(language, "agent", **prompt_values)
 
     async def latest(self) -> ReviewedChange:
         """Returns the changes of the latest turn or job that changed something."""

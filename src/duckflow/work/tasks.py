@@ -100,7 +100,7 @@ class TaskRunner:
         language = self._drafter.state.language
         if (operation := self._operation(task.operation)) and operation.body:
             purpose = note(language, "task_wish", reasoning=action.reasoning, wish=wish)
-            args = {name: value for name, value in action.args.items() if name != operation.body}
+            args = {name: argument for name, argument in action.args.items() if name != operation.body}
             return action.model_copy(update={"reasoning": purpose, "args": args})
         request = note(language, "task_instead", task=f"{task.operation} {task.args}", wish=wish)
         try:
@@ -140,7 +140,7 @@ class TaskRunner:
         actor.emit(MessageAdded(message=Message(role="system", text=text)))
 
     async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:
-        made_paths = [path for step_before in plan.steps for path in made_by(step_before)]
+        made_paths = [path for plan_step in plan.steps for path in made_by(plan_step)]
         await self._read([*made_paths[-LOOKED_AT:], str(action.args.get("path", ""))], step, actor)
 
     async def _read(self, paths: Iterable[str], step: Step, actor: Actor) -> None:

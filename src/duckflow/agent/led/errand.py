@@ -37,10 +37,10 @@ def greets(request: str, language: str = DEFAULT_LANGUAGE) -> bool:
 
 def errand(request: str, language: str = DEFAULT_LANGUAGE) -> Errand:
     """Returns the files of a request. A file counts as one to write only where that is clear."""
-    matches = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
+    path_matches = [match for match in re.finditer(PATH, request) if match[1].lower() not in NOT_FILES]
     names, writes = list[str](), list[str]()
-    for index, match in enumerate(matches):
-        end = matches[index + 1].start() if index + 1 < len(matches) else len(request)
+    for index, match in enumerate(path_matches):
+        end = path_matches[index + 1].start() if index + 1 < len(path_matches) else len(request)
         wish = _wish(request[: match.start()], request[match.end() : end], languages_in(request, language))
         if wish != "other":
             names.append(match[1])

@@ -84,20 +84,20 @@ class OwedParts(Policy):
     async def before(self, turn: TurnSoFar) -> Guidance | None:
         if not self._held or turn.state.plan is not None:
             return None
-        part, files = self._open[0], self._files()
+        first_part, files = self._open[0], self._files()
         # Other work may have to come first, so the model is reminded of a part only after it has said that it is done.
-        if part.kind != "write" and not self._asked_for.whole and part not in self._reminded:
+        if first_part.kind != "write" and not self._asked_for.whole and first_part not in self._reminded:
             return None
         self._idle += 1
-        match part.kind:
+        match first_part.kind:
             case "write" if files:
                 narrow_operations = partial(_held_to_writing, paths=files, may_look=self._looks < READERS)
                 return Guidance(turn.note("owed_write", files=", ".join(files)), narrow_operations)
             case "write":
                 narrow_operations = partial(_held_to_writing, paths=(), may_look=self._looks < READERS)
-                return Guidance(turn.note("owed_unnamed", words=part.words), narrow_operations)
+                return Guidance(turn.note("owed_unnamed", words=first_part.words), narrow_operations)
             case "look" | "deed":
-                return Guidance(turn.note(f"owed_{part.kind}", words=part.words), NARROW[part.kind])
+                return Guidance(turn.note(f"owed_{first_part.kind}", words=first_part.words), NARROW[first_part.kind])
             case "answer" if turn.loops or self._ran:
                 return Guidance(turn.note("owed_answer", words=self._question()), NARROW["answer"])
             case _:
@@ -166,14 +166,14 @@ class OwedParts(Policy):
 
     def _settle(self, loop: Loop) -> None:
         """Updates the open parts by the results of a loop. A refusal settles all of them."""
-        results, open_before = loop.done.results, len(self._open)
+        results, open_count_before = loop.done.results, len(self._open)
         if loop.done.stop in ("refused", "nobody") and not loop.done.refusal:
             self._refused = loop.done.stop == "refused"
             self._left += self._open
             self._open.clear()
         for result in results:
             self._take(result)
-        self._idle = 0 if len(self._open) < open_before else self._idle
+        self._idle = 0 if len(self._open) < open_count_before else self._idle
         # A read that failed, such as of a file that does not exist yet, does not release the model from the part.
         if any(not result.ok and result.effect != "read" for result in results):
             self._failures += 1
@@ -203,11 +203,11 @@ class OwedParts(Policy):
         """Does the next parts for which the model need not choose an action: runs a command, or gives an answer from
         what is known."""
         while self._open:
-            part = self._open[0]
-            if part.kind == "run":
+            first_part = self._open[0]
+            if first_part.kind == "run":
                 if ending := await self._run(turn, self._open.pop(0)):
                     return ending
-            elif part.kind != "answer" or not self._asked_for.whole or not await self._answer(turn):
+            elif first_part.kind != "answer" or not self._asked_for.whole or not await self._answer(turn):
                 return None
         return None
 
@@ -251,8 +251,8 @@ class OwedParts(Policy):
             return command
         folder = Path(turn.state.folder)
         named_files = [path for path in part.files if (folder / path).is_file()]
-        changed = [path for path in reversed(self._changed) if (folder / path).is_file() and program_for(path)]
-        matching_files = [path for path in changed if not part.files or _same(part.files[0], (path,))]
+        changed_programs = [path for path in reversed(self._changed) if (folder / path).is_file() and program_for(path)]
+        matching_files = [path for path in changed_programs if not part.files or _same(part.files[0], (path,))]
         path = next(iter(named_files or (matching_files if not part.tests else [])), "")
         if not path:
             return ""

@@ -66,10 +66,10 @@ def parts(request: str, language: str = DEFAULT_LANGUAGE) -> RequestParts:
     asked_errand = errand(request, language)
     if len(request) > LONGEST:
         return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
-    for spoken in reversed(languages_in(request, language)):
-        orders = list(_orders(request, spoken))
+    for spoken_language in reversed(languages_in(request, language)):
+        orders = list(_orders(request, spoken_language))
         if any(order.kind in ORDERED for order in orders):
-            return _with_orders(request, spoken, orders, asked_errand.writes)
+            return _with_orders(request, spoken_language, orders, asked_errand.writes)
     return RequestParts(tuple(_writes(asked_errand.writes, request).values()), asked_errand.only_writes)
 
 
@@ -89,19 +89,19 @@ def _writes(files: tuple[str, ...], request: str) -> dict[int, OwedPart]:
 def _orders(request: str, spoken: str) -> Iterator[RequestOrder]:
     """Yields the orders of the request in the language `spoken`. Verbs in quoted text are no orders."""
     masked_request = re.sub(QUOTED, lambda quoted: "x" * len(quoted[0]), request)
-    matches = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
-    matches = [match for match in matches if not _inside(masked_request, match, spoken)]
+    orders = [match for match in in_language(spoken, "requests.part").finditer(masked_request) if match.lastgroup]
+    orders = [match for match in orders if not _inside(masked_request, match, spoken)]
     sentence_end = in_language(spoken, "requests.sentence_end")
     verb_first = has(spoken, "requests.verb_before")
-    for number, match in enumerate(matches):
+    for number, match in enumerate(orders):
         kind = next(name for name, text in match.groupdict().items() if text is not None)
         if verb_first:
-            start, end = match.end(), matches[number + 1].start() if number + 1 < len(matches) else len(masked_request)
+            start, end = match.end(), orders[number + 1].start() if number + 1 < len(orders) else len(masked_request)
             stop = sentence_end.search(masked_request, start, end)
             end = stop.start() if stop else end
             yield RequestOrder(kind, match[kind], request[start:end], match.start(), end)
         else:
-            start = matches[number - 1].end() if number else 0
+            start = orders[number - 1].end() if number else 0
             earlier_ends = [stop.end() for stop in sentence_end.finditer(masked_request, start, match.start())]
             start = earlier_ends[-1] if earlier_ends else start
             yield RequestOrder(kind, match[kind], request[start : match.start()], start, match.end())
@@ -113,9 +113,9 @@ def _inside(plain: str, match: re.Match[str], spoken: str) -> bool:
     text_before, text_after = re.sub(PATH, FILE, plain[: match.start()]), re.sub(PATH, FILE, plain[match.end() :])
     if in_language(spoken, "requests.inside_after").search(text_after):
         return True
-    joined_on = in_language(spoken, "requests.inside_joint").fullmatch(match[0])
-    described = in_language(spoken, "requests.inside_before").search(text_before)
-    return bool(joined_on and described) and not in_language(spoken, "requests.own_object").search(text_after)
+    joint_match = in_language(spoken, "requests.inside_joint").fullmatch(match[0])
+    description_match = in_language(spoken, "requests.inside_before").search(text_before)
+    return bool(joint_match and description_match) and not in_language(spoken, "requests.own_object").search(text_after)
 
 
 def _with_orders(request: str, spoken: str, orders: list[RequestOrder], writes: tuple[str, ...]) -> RequestParts:
@@ -144,7 +144,7 @@ def _blanked(text: str, start: int, end: int) -> str:
 
 def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[OwedPart, ...]) -> Iterator[OwedPart]:
     words, files, last_program = _words(order, spoken), files_in(order.about), _last_program(request, before)
-    about_run = in_language(spoken, "requests.of_run").search(order.about)
+    run_match = in_language(spoken, "requests.of_run").search(order.about)
     match order.kind:
         case "run":
             yield _run(order, words, files, last_program, spoken)
@@ -157,7 +157,7 @@ def _parts_of(order: RequestOrder, request: str, spoken: str, before: tuple[Owed
                 yield OwedPart("look", words)
             yield OwedPart("answer", words)
         case _:
-            if about_run and last_program and all(part.kind != "run" for part in before):
+            if run_match and last_program and all(part.kind != "run" for part in before):
                 yield OwedPart("run", words, (last_program,))
             elif not files and in_language(spoken, "requests.of_folder").search(order.about):
                 yield OwedPart("look", words)

@@ -64,19 +64,19 @@ def _repeats(text: str, *asked: str) -> bool:
 def _material(turn: TurnSoFar) -> str:
     """Returns the newest results of this turn, as far as there is room. A file that was read again is shown as it is
     now."""
-    room, sections, seen_names = MATERIAL_LENGTH, list[str](), set[str]()
+    room_left, sections, seen_names = MATERIAL_LENGTH, list[str](), set[str]()
     results = [message for message in turn.state.messages if message.turn == turn.state.turn and message.role == "tool"]
     for message in reversed(results):
-        head, _, text = message.text.partition("\n")
+        heading, _, text = message.text.partition("\n")
         if not re.fullmatch(r"\w+\.\w+", message.operation):
             # Text that was piped in or mentioned has no heading of ours.
-            head, text = "", message.text
-        name = head.partition(" (lines ")[0] if message.operation == READ_FILE else ""
-        room -= len(message.text)
-        if room < 0:
+            heading, text = "", message.text
+        name = heading.partition(" (lines ")[0] if message.operation == READ_FILE else ""
+        room_left -= len(message.text)
+        if room_left < 0:
             break
         if not name or name not in seen_names:
-            sections.insert(0, f"{head}\n{fenced(text)}".strip() if text else head)
+            sections.insert(0, f"{heading}\n{fenced(text)}".strip() if text else heading)
         seen_names.add(name)
     return "\n\n".join(sections)
 
@@ -86,9 +86,9 @@ def _counted(turn: TurnSoFar) -> Iterator[str]:
     for loop in turn.loops:
         for action in loop.decision.actions if loop.done.ran(LIST_FILES) else ():
             path, kinds = str(action.args.get("path", ".")), dict[str, list[str]]()
-            for file in sorted((Path(turn.state.folder) / path).glob("[!.]*")):
-                if file.is_file():
-                    kinds.setdefault(LANGUAGES.get(file.suffix, file.suffix), []).append(file.name)
+            for file_path in sorted((Path(turn.state.folder) / path).glob("[!.]*")):
+                if file_path.is_file():
+                    kinds.setdefault(LANGUAGES.get(file_path.suffix, file_path.suffix), []).append(file_path.name)
             lines = [
                 turn.note("counted_kind", kind=kind, count=str(len(names)), names=", ".join(names[:NAMES]))
                 for kind, names in kinds.items()

@@ -110,11 +110,11 @@ def leading_policies(
     dispatcher: Dispatcher, bodies: Bodies, actor: Actor, phases: Phases, workspace: Workspace
 ) -> tuple[Policy, ...]:
     """Returns the policies in their order: a try-out comes before the policies that look at its result."""
-    trial, answers = Trial(dispatcher, bodies, actor), PlainAnswer(dispatcher, bodies, actor)
+    trial, plain_answer = Trial(dispatcher, bodies, actor), PlainAnswer(dispatcher, bodies, actor)
     return (
         HoldToPlan(),
         ReadNamedFiles(dispatcher, actor),
         TryOut(dispatcher, bodies, trial),
-        OwedParts(trial, answers, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
+        OwedParts(trial, plain_answer, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
         AnswerEnds(phases),
     )

@@ -38,9 +38,9 @@ class Trial:
     async def run(self, turn: TurnSoFar, action: Action, paths: Sequence[str]) -> Loop:
         """Runs the command, mends the file and repeats both. Returns the last run, and the fault that remains. Nothing
         is mended if the user would have to be asked before the command runs again."""
-        dispatched, endless = await self.do(action), turn.note("endless")
+        dispatched, endless_note = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
-            path, fault = _blamed(paths, dispatched, endless)
+            path, fault = _blamed(paths, dispatched, endless_note)
             if not fault or not await self._dispatcher.free(action):
                 break
             if not (text := await self._bodies.mended(path, fault)):
@@ -48,8 +48,8 @@ class Trial:
             why = turn.note("mends", path=path, fault=fault)
             await self.do(Action(operation=WRITE_FILE, args={"path": path, "content": text}, reasoning=why))
             dispatched = await self.do(action)
-        has_worked = _output(dispatched).startswith(WELL)
-        return Loop(made_up(action), dispatched, tried=has_worked, fault=_blamed(paths, dispatched, endless)[1])
+        has_run_well = _output(dispatched).startswith(WELL)
+        return Loop(made_up(action), dispatched, tried=has_run_well, fault=_blamed(paths, dispatched, endless_note)[1])
 
     async def do(self, action: Action) -> Dispatched:
         return await self._dispatcher.run(ParsedReply(made_up(action)), self._actor)
@@ -97,8 +97,8 @@ class TryOut(Policy):
         except DuckflowError:
             return
         if script and END not in script:
-            trial = await self._trial.run(turn, _trial(turn, path, script), (path,))
-            turn.last.tried, turn.last.fault = trial.tried, trial.fault
+            trial_loop = await self._trial.run(turn, _trial(turn, path, script), (path,))
+            turn.last.tried, turn.last.fault = trial_loop.tried, trial_loop.fault
 
     async def _script_for(self, path: str, language: str) -> str:
         """Asks the model for a script that calls the code in this file. Returns an empty text if the model's last text

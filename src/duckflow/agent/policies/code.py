@@ -79,20 +79,20 @@ class Diagnosis:
 
         deadline = time.monotonic() + self.settings.diagnostics_seconds
         dependents = await self._dependents(changes)
-        by_checker: dict[str, list[Diagnostic]] = {}
+        errors_by_name: dict[str, list[Diagnostic]] = {}
         for checker, program in await self._checkers(changes):
             try:
-                by_checker[checker.name] = await self._said_newly(checker, program, changes, dependents, deadline)
+                errors_by_name[checker.name] = await self._said_newly(checker, program, changes, dependents, deadline)
             except (TimeoutError, FloodError, OverrunError):
                 self._slow.add(checker.name)
             except (OSError, DuckflowError):
                 continue
         if self._servers and (servers := self._servers()) and (seconds_left := deadline - time.monotonic()) > 0:
-            others = {path: self._text(path) for path in dependents}
-            old_texts = {change.path: change.old for change in changes if change.before is not None} | others
-            new_texts = {change.path: change.new for change in changes if change.after is not None} | others
-            by_checker |= await servers.new_errors(old_texts, new_texts, seconds_left)
-        return {name: errors for name, errors in by_checker.items() if errors}
+            dependent_texts = {path: self._text(path) for path in dependents}
+            old_texts = {change.path: change.old for change in changes if change.before is not None} | dependent_texts
+            new_texts = {change.path: change.new for change in changes if change.after is not None} | dependent_texts
+            errors_by_name |= await servers.new_errors(old_texts, new_texts, seconds_left)
+        return {name: errors for name, errors in errors_by_name.items() if errors}
 
     async def _checkers(self, changes: "Sequence[FileVersions]") -> "list[tuple[Checker, str]]":
         from duckflow.code.checkers import used_in
@@ -112,10 +112,10 @@ class Diagnosis:
         if code_map is None:
             return []
         changed_paths = {change.path for change in changes}
-        mentioning = dict.fromkeys(
+        mentioning_paths = dict.fromkeys(
             path for name in sorted(names) for path in code_map.mentioning(name) if path not in changed_paths
         )
-        return list(mentioning)[:MOST_DEPENDENTS]
+        return list(mentioning_paths)[:MOST_DEPENDENTS]
 
     async def _said_newly(
         self,
@@ -129,9 +129,9 @@ class Diagnosis:
         that was not known."""
         from duckflow.code.checkers import new_errors
 
-        changed = [change.path for change in changes if change.path.endswith(checker.suffixes)]
-        others = [path for path in dependents if path.endswith(checker.suffixes)]
-        asked_paths = [*changed, *(others if checker.scope == "dependents" else ())]
+        changed_paths = [change.path for change in changes if change.path.endswith(checker.suffixes)]
+        dependent_paths = [path for path in dependents if path.endswith(checker.suffixes)]
+        asked_paths = [*changed_paths, *(dependent_paths if checker.scope == "dependents" else ())]
         sandbox = await self._find_sandbox()
         existing_paths = [path for path in asked_paths if (self._folder / path).is_file()]
         launch = sandbox.confine(self._make_launch(sandbox, checker.call(program, existing_paths)), writes=False)

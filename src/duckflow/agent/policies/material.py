@@ -167,8 +167,8 @@ class BringMaterial(Policy):
     def _show_from(self, opened: Callable[[], BinaryIO], name: str) -> None:
         """Shows a picture that the user points at, wherever it lies."""
         try:
-            with opened() as file:
-                self._show(self._pictures.read(file, name), name)
+            with opened() as open_file:
+                self._show(self._pictures.read(open_file, name), name)
         except OSError as problem:
             message = f"{name} cannot be read: {problem.strerror}"
             self._fail(name, ToolError(message, "picture.unreadable", name=name, reason=problem.strerror or ""))
@@ -213,11 +213,11 @@ class BringMaterial(Policy):
     def _lines(self, path: str) -> int:
         """Returns how many lines of a long file are quoted; 0 means all."""
         try:
-            with self._workspace.open(path) as file:
-                head = file.read(MENTION_BYTES + 1)
+            with self._workspace.open(path) as open_file:
+                file_start = open_file.read(MENTION_BYTES + 1)
         except (OSError, ToolError):
             return 0
-        return max(1, head.count(b"\n")) if len(head) > MENTION_BYTES else 0
+        return max(1, file_start.count(b"\n")) if len(file_start) > MENTION_BYTES else 0
 
     def _real(self, path: str) -> str:
         try:

@@ -108,26 +108,26 @@ class TurnSoFar:
     def checks(self) -> Checks:
         """Returns the failures that speak against the turn's work: checks, commands and actions that failed and were
         not made good since. A failure that the turn has not caused, and that the answer reports, does not count."""
-        changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
-        is_wanted = _wants_checks(self.request, self.state.language) and not self._tells_of_failure()
+        has_changed, failure, failed_calls, broken_operations = False, "", dict[str, str](), set[str]()
+        are_checks_wanted = _wants_checks(self.request, self.state.language) and not self._tells_of_failure()
         for loop in self.loops:
             for result in loop.done.results:
-                check = evidence_of(result)
+                command_evidence = evidence_of(result)
                 if result.changed:
-                    changed = True
+                    has_changed = True
                     failed_calls.clear()
-                is_tryout = check is not None and tries_out(check.command)
-                if result.changed or (check and check.ok and is_tryout):
+                is_tryout = command_evidence is not None and tries_out(command_evidence.command)
+                if result.changed or (command_evidence and command_evidence.ok and is_tryout):
                     failure = ""
                 if (
-                    check
-                    and not check.ok
-                    and check.ran
-                    and (changed or is_wanted)
+                    command_evidence
+                    and not command_evidence.ok
+                    and command_evidence.ran
+                    and (has_changed or are_checks_wanted)
                     and is_tryout
                     and result.check is None
                 ):
-                    failure = check.text
+                    failure = command_evidence.text
                 if result.ok:
                     failed_calls.pop(result.operation, None)
                 elif result.for_user.key != LEFT_OUT:
@@ -140,7 +140,7 @@ class TurnSoFar:
         if blamed_runs:
             failure = ", ".join(run.report.line() for run in blamed_runs)
         if failure:
-            return Checks(failure, by_command=True, wanted=is_wanted)
+            return Checks(failure, by_command=True, wanted=are_checks_wanted)
         return Checks(next(reversed(failed_calls.values()), ""), unmade=not broken_operations.isdisjoint(failed_calls))
 
     def _excused(self, run: CheckRun) -> bool:
@@ -151,14 +151,14 @@ class TurnSoFar:
             return run.turn != state.turn or self._tells_of(run.report)
         if not run.as_before:
             return False
-        failed_before = (
+        fails_as_before = (
             run.same_as_before and not run.before_in_turn and not _wants_checks(self.request, state.language)
         )
-        return failed_before or self._tells_of(run.report)
+        return fails_as_before or self._tells_of(run.report)
 
     def _wrote_only_tests(self) -> bool:
-        changed = {path for loop in self.loops for result in loop.done.results for path in result.changed}
-        return bool(changed) and all(map(belongs_to_tests, changed))
+        changed_paths = {path for loop in self.loops for result in loop.done.results for path in result.changed}
+        return bool(changed_paths) and all(map(belongs_to_tests, changed_paths))
 
     def _answer(self) -> str:
         answers = [result.said for loop in self.loops for result in loop.done.results if result.said]
@@ -182,9 +182,9 @@ class TurnSoFar:
         if report.kind != "tests" and any(clause.fails for clause in clauses):
             # A linter or a build as a whole has failed; there is nothing to count.
             return not any(clause.unsaid for clause in clauses)
-        is_praised = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
+        is_failure_denied = any(clause.unsaid and name in clause.text for clause in clauses for name in names)
         all_named = bool(names) and all(name in answer for name in names)
-        return all_named and not is_praised and any(clause.fails for clause in clauses)
+        return all_named and not is_failure_denied and any(clause.fails for clause in clauses)
 
     def owes_work(self) -> bool:
         """Says whether the request orders a change or a run, but only reads and other commands were carried out."""
@@ -205,9 +205,9 @@ class TurnSoFar:
 def _orders_work(request: str, language: str) -> bool:
     """Says whether a sentence of the request orders a change or a run, or asks politely for something that no rule
     knows."""
-    part, order_pattern = in_language(language, "requests.part"), in_language(language, "requests.bids")
+    part_pattern, order_pattern = in_language(language, "requests.part"), in_language(language, "requests.bids")
     for sentence in in_language(language, "requests.sentence_end").split(request):
-        kinds = [order.lastgroup for order in part.finditer(sentence)]
+        kinds = [order.lastgroup for order in part_pattern.finditer(sentence)]
         if not WORK.isdisjoint(kinds) or (not kinds and order_pattern.search(sentence)):
             return True
     return False
@@ -225,8 +225,8 @@ class _Clause(NamedTuple):
     def read(cls, text: str, language: str) -> "_Clause":
         failure = search("checks.fails", text, language)
         remaining_text = text[: failure.start()] + text[failure.end() :] if failure else text
-        is_unsaid = search("checks.unsays", remaining_text, language) is not None
-        return cls(text, failure is not None and not is_unsaid, is_unsaid)
+        denies_failure = search("checks.unsays", remaining_text, language) is not None
+        return cls(text, failure is not None and not denies_failure, denies_failure)
 
 
 def _wants_checks(request: str, language: str) -> bool:

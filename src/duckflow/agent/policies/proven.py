@@ -63,12 +63,12 @@ class ProveByTrial(Policy):
         """Reports the proof at the end of a turn, after all other policies."""
         if ending.well and (proof := await self._proof(turn)):
             self._owner.emit(ProofTried(proof=proof))
-            not_run = proof.why is not None and proof.why.key == NOT_RUN
-            self._waiting = (self._waiting or turn.state.turn) if not_run else 0
+            was_not_run = proof.why is not None and proof.why.key == NOT_RUN
+            self._waiting = (self._waiting or turn.state.turn) if was_not_run else 0
 
     async def _proof(self, turn: TurnSoFar) -> Proof | None:
-        is_owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
-        if not self._runner.settings.enabled or not is_owed or turn.checks().failed:
+        is_proof_owed = turn.state.changed_in_turn or (self._waiting and _passing_command(turn))
+        if not self._runner.settings.enabled or not is_proof_owed or turn.checks().failed:
             return None
         changes = await self._runner.undo.changes(UndoScope(turn=turn.state.turn))
         if self._tried is None or self._tried[0] != changes:
@@ -78,8 +78,8 @@ class ProveByTrial(Policy):
             questions = _questions_of(changes_to_try)
             proof = await self._try(turn, questions) if questions else Proof()
             unreached = await self._unreached(Path(turn.state.folder), changes)
-            unasked = await asyncio.to_thread(_unasked, turn, changes)
-            self._tried = changes, proof.model_copy(update={"unreached": unreached, "unasked": unasked})
+            unasked_changes = await asyncio.to_thread(_unasked, turn, changes)
+            self._tried = changes, proof.model_copy(update={"unreached": unreached, "unasked": unasked_changes})
         proof = self._tried[1]
         return proof if proof.parts() else None
 
@@ -150,8 +150,8 @@ def _for_review(turn: TurnSoFar, checks: Checks) -> str:
     """Returns the note for a review: why there is one, and what the record shows."""
     state = turn.state
     why = turn.note("check_failed" if checks.by_command else "not_all_succeeded", check=checks.failed)
-    record = record_line(state, SHOWN_FILES, lambda path: (Path(state.folder) / path).exists())
-    return turn.note("review_due", why=why, record=record)
+    record_text = record_line(state, SHOWN_FILES, lambda path: (Path(state.folder) / path).exists())
+    return turn.note("review_due", why=why, record=record_text)
 
 
 def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
@@ -231,5 +231,5 @@ def _texts(value: object) -> Iterator[str]:
         yield value
     elif isinstance(value, dict | list):
         container = cast("dict[str, object] | list[object]", value)
-        for part in container.values() if isinstance(container, dict) else container:
-            yield from _texts(part)
+        for contained_value in container.values() if isinstance(container, dict) else container:
+            yield from _texts(contained_value)

@@ -62,10 +62,10 @@ class ProjectRules:
         changes = await self.undo.changes(scope)
         for name, rule in (await asyncio.to_thread(self.kept)).items():
             is_concerned = any(rule.fits(change.path) for change in changes)
-            places = await self._failed(rule) if rule.command and is_concerned else list(rule.breaches(changes))
-            (self.broken if places else self.held)[name] += is_concerned
-            if places:
-                broken_rules[name] = rule, places
+            breaches = await self._failed(rule) if rule.command and is_concerned else list(rule.breaches(changes))
+            (self.broken if breaches else self.held)[name] += is_concerned
+            if breaches:
+                broken_rules[name] = rule, breaches
         return broken_rules
 
     async def _failed(self, rule: "KeptRule") -> list[str]:

@@ -79,10 +79,10 @@ def _unified(old: list[str], new: list[str], offset: int) -> list[str]:
 
     lines: list[str] = []
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) + len(new) > EXACTLY_COMPARED)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
-        first, last = group[0], group[-1]
+    for opcodes in matcher.get_grouped_opcodes(CONTEXT):
+        first, last = opcodes[0], opcodes[-1]
         lines.append(f"@@ -{_range(first[1], last[2], offset)} +{_range(first[3], last[4], offset)} @@")
-        for kind, old_from, old_to, new_from, new_to in group:
+        for kind, old_from, old_to, new_from, new_to in opcodes:
             if kind == "equal":
                 lines += [" " + line for line in old[old_from:old_to]]
             else:
@@ -99,8 +99,8 @@ def _replaced(old: list[str], new: list[str], offset: int) -> list[str]:
 
 def _range(start: int, stop: int, offset: int) -> str:
     length = stop - start
-    first = start + offset + (1 if length else 0)
-    return str(first) if length == 1 else f"{first},{length}"
+    first_number = start + offset + (1 if length else 0)
+    return str(first_number) if length == 1 else f"{first_number},{length}"
 
 
 def _header(path: str) -> str:
@@ -185,11 +185,11 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     if change.before and change.raw == change.before.raw:
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
     with explained_errors(workspace, change.path):
-        digest = workspace.write_atomic(change.path, change.data(), change.fingerprint)
+        new_digest = workspace.write_atomic(change.path, change.data(), change.fingerprint)
     if change.whole:
-        seen.wrote(change.path, digest)
+        seen.wrote(change.path, new_digest)
     else:
-        seen.edited(change.path, change.fingerprint, digest)
+        seen.edited(change.path, change.fingerprint, new_digest)
     if change.before:
         told_model = f"Changed {name} (+{full_diff.added} -{full_diff.removed} lines).{_now(change, full_diff.text)}"
         phrase = say("file.written", path=name, added=full_diff.added, removed=full_diff.removed)

@@ -80,12 +80,12 @@ class DeleteFile(FileTool[DeleteArgs]):
     def _fingerprint(self, target: FolderEntry, inside: list[FolderEntry]) -> str:
         """Returns a digest of the name, kind, size and time of the target, and of everything in it if it is a
         folder."""
-        digest = hashlib.sha256()
+        hasher = hashlib.sha256()
         for entry in (target, *inside):
             # A folder's own time changes with its content, which is part of the digest anyway.
-            state = "" if entry.kind == "folder" else f"{entry.size} {entry.modified}"
-            digest.update(f"{entry.path}\0{entry.kind}\0{state}\0".encode("utf-8", "surrogateescape"))
-        return digest.hexdigest()
+            size_and_time = "" if entry.kind == "folder" else f"{entry.size} {entry.modified}"
+            hasher.update(f"{entry.path}\0{entry.kind}\0{size_and_time}\0".encode("utf-8", "surrogateescape"))
+        return hasher.hexdigest()
 
     def _text(self, target: FolderEntry) -> str:
         """Returns the text for the diff. It is empty for a link, a large file, or a file that is no text."""

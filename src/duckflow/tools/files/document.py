@@ -171,17 +171,17 @@ def lines_of(text: str) -> list[str]:
 def load(workspace: Workspace, path: str, limit: int) -> Document:
     """Reads a text file. `path` is in the spelling that Workspace.relative returns. Raises a ToolError that names the
     kind of a file that is no text."""
-    data = workspace.read_bytes(path, limit)
-    decoded = decode(data)
+    file_bytes = workspace.read_bytes(path, limit)
+    decoded = decode(file_bytes)
     if decoded is None:
-        kind, size, name = kind_of_bytes(data), shown_size(len(data)), shown(path)
+        kind, size, name = kind_of_bytes(file_bytes), shown_size(len(file_bytes)), shown(path)
         raise ToolError(
             f"{name} is no text but a {kind} ({size}); it cannot be read or edited here.",
             "file.binary",
             path=name,
             size=size,
         )
-    return Document(path, decoded.text, decoded.form, digest(data))
+    return Document(path, decoded.text, decoded.form, digest(file_bytes))
 
 
 PIECE = 64 * 1024

@@ -40,8 +40,8 @@ def closest(lines: list[str], wanted: list[str]) -> range | None:
         # An exact comparison takes a hundred times longer, so only the lines that share the most letters are compared.
         likely_lines = nlargest(LIKELY, dict.fromkeys(stripped_lines), key=lambda other: _shared(letters, other))
         if close_matches := difflib.get_close_matches(line, likely_lines, 1, SIMILAR):
-            first = stripped_lines.index(close_matches[0]) - wanted_lines.index(line)
-            return range(max(0, first - AROUND), min(len(lines), first + len(wanted) + AROUND))
+            first_index = stripped_lines.index(close_matches[0]) - wanted_lines.index(line)
+            return range(max(0, first_index - AROUND), min(len(lines), first_index + len(wanted) + AROUND))
     return None
 
 
@@ -70,11 +70,11 @@ def replace(before: str, old: str, new: str, all: bool = False, whole_lines: boo
         raise ToolError("`old` and `new` are the same, so nothing was changed.", "edit.nothing")
     if not old:
         return _fill(before, new)
-    places = _places(before, old, whole_lines, all)
-    if len(places) == 1 or (places and all):
-        return _spliced(before, old, new, places)
-    if places:
-        raise _ambiguous([before.count("\n", 0, offset) + 1 for offset in places])
+    offsets = _places(before, old, whole_lines, all)
+    if len(offsets) == 1 or (offsets and all):
+        return _spliced(before, old, new, offsets)
+    if offsets:
+        raise _ambiguous([before.count("\n", 0, offset) + 1 for offset in offsets])
     return _replace_loosely(before, old, new, all)
 
 
@@ -88,32 +88,32 @@ def _places(text: str, old: str, whole_lines: bool, all: bool) -> list[int]:
     """Returns the places where `old` occurs in the text. Unless `all` places are wanted, overlapping places count too,
     because an edit that fits in two ways is ambiguous. That search stops at MOST_PLACES, because a file of one repeated
     letter has a place at every letter."""
-    places: list[int] = []
+    offsets: list[int] = []
     offset = text.find(old)
-    while offset >= 0 and (all or len(places) < MOST_PLACES):
+    while offset >= 0 and (all or len(offsets) < MOST_PLACES):
         fits = not whole_lines or offset == 0 or text[offset - 1] in "\r\n"
         if fits:
-            places.append(offset)
+            offsets.append(offset)
         offset = text.find(old, offset + (max(1, len(old) - 1) if fits and all else 1))
-    return places
+    return offsets
 
 
 def _spliced(text: str, old: str, new: str, places: list[int]) -> str:
-    out: list[str] = []
-    end = 0
+    pieces: list[str] = []
+    copied_to = 0
     for offset in places:
-        if offset >= end:
-            out += (text[end:offset], new)
-            end = offset + len(old)
-    return "".join(out) + text[end:]
+        if offset >= copied_to:
+            pieces += (text[copied_to:offset], new)
+            copied_to = offset + len(old)
+    return "".join(pieces) + text[copied_to:]
 
 
 def _replace_loosely(before: str, old: str, new: str, all: bool) -> str:
     lines = before.split("\n")
     old_lines, new_lines = _trimmed(old, new)
     unsure_places: list[int] = []
-    for key in LOOSER if old_lines else ():
-        places = _line_places([key(line) for line in lines], [key(line) for line in old_lines], all)
+    for loosen in LOOSER if old_lines else ():
+        places = _line_places([loosen(line) for line in lines], [loosen(line) for line in old_lines], all)
         reindented = {index: reindent(old_lines, lines[index : index + len(old_lines)], new_lines) for index in places}
         replacements = {index: lines_there for index, lines_there in reindented.items() if lines_there is not None}
         if len(replacements) == 1 or (replacements and all):
@@ -131,11 +131,11 @@ def _trimmed(old: str, new: str) -> tuple[list[str], list[str]]:
     """Splits both texts into lines without line ends. Drops the blank lines at both ends of `old`. For each of them it
     drops a blank line at the same end of `new`, if there is one."""
     old_lines, new_lines = (deque(line.rstrip("\r") for line in text.split("\n")) for text in (old, new))
-    for side, drop in ((0, deque[str].popleft), (-1, deque[str].pop)):
+    for side, pop_line in ((0, deque[str].popleft), (-1, deque[str].pop)):
         while old_lines and not old_lines[side].strip():
-            drop(old_lines)
+            pop_line(old_lines)
             if new_lines and not new_lines[side].strip():
-                drop(new_lines)
+                pop_line(new_lines)
     return list(old_lines), list(new_lines)
 
 
@@ -143,9 +143,9 @@ def _line_places(lines: list[str], wanted: list[str], all: bool) -> list[int]:
     """Returns the indexes of the lines where the wanted lines begin. It joins the lines and searches them once, because
     comparing every line with every wanted line would take too long."""
     text = "".join(f"\n{line}" for line in (*lines, ""))
-    places = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
+    offsets = _places(text, "".join(f"\n{line}" for line in (*wanted, "")), False, all)
     numbers, number, end = list[int](), 0, 0
-    for offset in places:
+    for offset in offsets:
         number, end = number + text.count("\n", end, offset), offset
         numbers.append(number)
     return numbers
@@ -223,9 +223,9 @@ def parse_blocks(text: str) -> list[tuple[str, str]]:
         head_match = HEAD.fullmatch(lines[index])
         index += 1
         if head_match:
-            end = _end(lines, index)
-            blocks.append(_block(lines[index:end], len(head_match[1]), len(blocks) + 1))
-            index = end + 1
+            block_end = _end(lines, index)
+            blocks.append(_block(lines[index:block_end], len(head_match[1]), len(blocks) + 1))
+            index = block_end + 1
     if not blocks:
         raise _unreadable("no SEARCH/REPLACE block was found")
     return blocks
@@ -246,8 +246,8 @@ def _block(lines: list[str], width: int, number: int) -> tuple[str, str]:
     dividers = [index for index, line in enumerate(lines) if line.strip() == "=" * width]
     if len(dividers) != 1:
         raise _unreadable(f"block {number} needs exactly one line of {'=' * width}, it has {len(dividers)}")
-    old, new = lines[: dividers[0]], lines[dividers[0] + 1 :]
-    return "".join(line + "\n" for line in old), "".join(line + "\n" for line in new)
+    old_lines, new_lines = lines[: dividers[0]], lines[dividers[0] + 1 :]
+    return "".join(line + "\n" for line in old_lines), "".join(line + "\n" for line in new_lines)
 
 
 def _unreadable(why: str) -> ToolError:

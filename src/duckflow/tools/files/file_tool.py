@@ -126,8 +126,8 @@ def _explained(problem: OSError, workspace: Workspace, path: str) -> ToolError:
     if isinstance(problem, FileNotFoundError) and not isinstance(problem, IsADirectoryError):
         return ToolError(f"{name} does not exist. {_suggestion(workspace, path)}", "file.missing", path=name)
     reason = problem.strerror or str(problem)
-    key, text = REASONS.get(problem.errno or 0, ("file.failed", f"{reason}. Nothing was changed."))
-    return ToolError(f"{name}: {text}", key, path=name, reason=reason)
+    phrase_key, text = REASONS.get(problem.errno or 0, ("file.failed", f"{reason}. Nothing was changed."))
+    return ToolError(f"{name}: {text}", phrase_key, path=name, reason=reason)
 
 
 def _suggestion(workspace: Workspace, path: str) -> str:

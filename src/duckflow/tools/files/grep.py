@@ -58,20 +58,20 @@ class Grep(FileTool[GrepArgs]):
             kind = self.workspace.stat(path).kind
         if not args.pattern:
             raise ToolError("The pattern is empty. Give a regular expression to look for.", "grep.bad_pattern")
-        result = await self._by_ripgrep(args, path) if kind == "folder" else None
-        if result is None:
-            result = await self._by_python(args, path)
+        search_result = await self._by_ripgrep(args, path) if kind == "folder" else None
+        if search_result is None:
+            search_result = await self._by_python(args, path)
         secret_paths: list[str] = []
         if kind == "folder" and not secret_name(path):
             # These files are listed whether they hold a match or not: otherwise a secret could be guessed piece by
             # piece.
             secret_paths = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
-            result.matches = [match for match in result.matches if not secret_name(match.path)]
+            search_result.matches = [match for match in search_result.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
-        phrase = say("file.searched", pattern=pattern, matches=len(result.matches))
+        phrase = say("file.searched", pattern=pattern, matches=len(search_result.matches))
         lines = [
-            *self._by_file(result.matches, args.context),
-            *self._notes(result, pattern, path),
+            *self._by_file(search_result.matches, args.context),
+            *self._notes(search_result, pattern, path),
             *_left_out(secret_paths),
         ]
         return Done("\n".join(lines), phrase)
@@ -86,8 +86,8 @@ class Grep(FileTool[GrepArgs]):
         options += ["--ignore-case"] if args.ignore_case else []
         options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
         options += [f"--glob={args.glob}"] if args.glob else []
-        result = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
-        return None if result.exit_code > 1 and not result.matches else result
+        search_result = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
+        return None if search_result.exit_code > 1 and not search_result.matches else search_result
 
     async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
         request = Search(
@@ -101,27 +101,27 @@ class Grep(FileTool[GrepArgs]):
             private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
-        result = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
-        if result.exit_code:
+        search_result = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
+        if search_result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
-        return result
+        return search_result
 
     async def _collect(self, command: list[str], path: str, request: bytes) -> TextMatch:
         """Returns the matches of a command that runs in a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with explained_errors(self.workspace, path):
-            result = await find_matches(command, self.workspace.root / path, request, limit, seconds)
+            search_result = await find_matches(command, self.workspace.root / path, request, limit, seconds)
         if path != ".":
-            result.matches = [replace(match, path=f"{path}/{match.path}") for match in result.matches]
-        return result
+            search_result.matches = [replace(match, path=f"{path}/{match.path}") for match in search_result.matches]
+        return search_result
 
     def _by_file(self, matches: list[Match], context: int) -> list[str]:
         """Lists each file's name, and below it its matches with the lines around them. The text of a line follows its
         number and a mark: `:` for a match and `-` for a line around a match."""
         lines: list[str] = []
-        for path, group in groupby(matches, lambda match: match.path):
+        for path, file_matches in groupby(matches, lambda match: match.path):
             lines += ["", shown(path)] if lines else [shown(path)]
-            lines += self._in_file(path, {match.line: match.text for match in group}, context)
+            lines += self._in_file(path, {match.line: match.text for match in file_matches}, context)
         if context and len(lines) > self.settings.read_lines:
             return [*lines[: self.settings.read_lines], "[cut here; give less context or a narrower pattern]"]
         return lines

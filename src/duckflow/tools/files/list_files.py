@@ -42,13 +42,13 @@ class FindFiles(FileTool[FindArgs]):
     def _found(self, path: str, pattern: str) -> list[FolderEntry]:
         matches_pattern = glob_matcher(pattern)
         is_ignored = ignored_in(self.workspace)
-        start = 0 if path == "." else len(path) + 1
+        prefix_length = 0 if path == "." else len(path) + 1
         with explained_errors(self.workspace, path):
             entries = self.workspace.walk(path, lambda folder: not is_ignored(folder))
             files = [
                 entry
                 for entry in entries
-                if entry.kind != "folder" and matches_pattern(entry.path[start:]) and not is_ignored(entry)
+                if entry.kind != "folder" and matches_pattern(entry.path[prefix_length:]) and not is_ignored(entry)
             ]
         return sorted(files, key=lambda entry: (-entry.modified, entry.path))
 

@@ -36,13 +36,13 @@ class MoveFile(FileTool[MoveArgs]):
         source, target = self._ends(args)
         fingerprint = self._fingerprint(source)
         self.seen.previewed(source.path, fingerprint)
-        old, new = shown(source.path), shown(target)
-        root = self.workspace.root_of(source.path)
-        secrets_inside = secrets_beneath(root, source.path) if source.kind == "folder" else []
+        old_name, new_name = shown(source.path), shown(target)
+        workspace_root = self.workspace.root_of(source.path)
+        secrets_inside = secrets_beneath(workspace_root, source.path) if source.kind == "folder" else []
         secret_paths = [f"{source.path}/{path}" for path in secrets_inside]
         move_impacts = [FileImpact(path=shown(path), change="move") for path in (source.path, *secret_paths[:NAMED])]
-        impacts = (*move_impacts, FileImpact(path=new, change="create"))
-        return Preview(impacts=impacts, diff=f"rename from {old}\nrename to {new}", fingerprint=fingerprint)
+        impacts = (*move_impacts, FileImpact(path=new_name, change="create"))
+        return Preview(impacts=impacts, diff=f"rename from {old_name}\nrename to {new_name}", fingerprint=fingerprint)
 
     async def run(self, args: MoveArgs) -> Done:
         source, target = self._ends(args)

@@ -61,48 +61,48 @@ class ReadFile(FileTool[ReadArgs]):
         """Reads lines of a file that is too large to be read whole. The file does not count as seen."""
         start = max(1, args.start_line)
         wanted_count = args.end_line - start + 1 if args.end_line > 0 else self.settings.read_lines
-        with explained_errors(self.workspace, path), self.workspace.open(path) as file:
-            size = shown_size(os.fstat(file.fileno()).st_size)
-            pieces = list(islice(large_lines(file, start), max(1, min(wanted_count, self.settings.read_lines))))
-        shown_lines, text, _ = self._cut([line for _, line in pieces], range(len(pieces)))
+        with explained_errors(self.workspace, path), self.workspace.open(path) as open_file:
+            size = shown_size(os.fstat(open_file.fileno()).st_size)
+            excerpt = list(islice(large_lines(open_file, start), max(1, min(wanted_count, self.settings.read_lines))))
+        shown_lines, text, _ = self._cut([line for _, line in excerpt], range(len(excerpt)))
         name = shown(path)
         if not shown_lines:
             told_model = f"{name} ({size}) has no text at line {start}. Search it for the part you need."
             raise ToolError(told_model, "file.binary", path=name, size=size)
-        last_number = pieces[shown_lines.stop - 1][0]
+        last_number = excerpt[shown_lines.stop - 1][0]
         header = f"{name} (lines {start}-{last_number} of a file of {size}; go on with start_line={last_number + 1})"
         return Done(f"{header}\n{text}", say("file.read", path=name, lines=len(shown_lines)))
 
     def _cut(self, lines: list[str], wanted: range) -> tuple[range, str, bool]:
         """Returns as many of the wanted lines as may be shown at once, and whether they are complete. Only the
         beginning of a giant line is shown."""
-        room = self.settings.read_bytes
-        out: list[str] = []
+        bytes_left = self.settings.read_bytes
+        lines_to_show: list[str] = []
         for number in wanted[: self.settings.read_lines]:
             size = len(lines[number].encode("utf-8", "replace")) + 1
-            if size > room:
+            if size > bytes_left:
                 break
-            room -= size
-            out.append(lines[number])
-        is_complete = bool(out) or not wanted
+            bytes_left -= size
+            lines_to_show.append(lines[number])
+        is_complete = bool(lines_to_show) or not wanted
         if not is_complete:
             cut_line = lines[wanted.start][: self.settings.read_bytes // 4]
-            out.append(f"{cut_line}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
-        return range(wanted.start, wanted.start + len(out)), "\n".join(out), is_complete
+            lines_to_show.append(f"{cut_line}\n[line {wanted.start + 1} is cut here: it is too long to be shown whole]")
+        return range(wanted.start, wanted.start + len(lines_to_show)), "\n".join(lines_to_show), is_complete
 
 
 def _wanted(args: ReadArgs, total: int, name: str) -> range:
     """Returns the indexes of the lines that the call asks for."""
-    start = max(1, args.start_line)
-    end = min(args.end_line, total) if args.end_line > 0 else total
-    if start > max(total, 1) or (args.end_line > 0 and args.end_line < start):
+    first_line = max(1, args.start_line)
+    last_line = min(args.end_line, total) if args.end_line > 0 else total
+    if first_line > max(total, 1) or (args.end_line > 0 and args.end_line < first_line):
         raise ToolError(
-            f"{name} has {total} lines; lines {start}-{args.end_line or 'end'} are not among them.",
+            f"{name} has {total} lines; lines {first_line}-{args.end_line or 'end'} are not among them.",
             "file.no_such_lines",
             path=name,
             lines=total,
         )
-    return range(start - 1, end)
+    return range(first_line - 1, last_line)
 
 
 def _header(document: Document, part: range, total: int) -> str:

@@ -8,10 +8,10 @@ def reindent(old: list[str], current: list[str], new: list[str]) -> list[str] | 
 
     Either all lines differ by the same leading blanks, or the units differ (tabs for spaces) level by level. Any other
     difference would be a guess, so the result is None."""
-    pairs = [(leading(a), leading(b)) for a, b in zip(old, current, strict=True) if a.strip()]
-    if not pairs:
+    indent_pairs = [(leading(a), leading(b)) for a, b in zip(old, current, strict=True) if a.strip()]
+    if not indent_pairs:
         return None
-    for change in (_more(pairs, new), _less(pairs, new), _other_unit(pairs, new)):
+    for change in (_more(indent_pairs, new), _less(indent_pairs, new), _other_unit(indent_pairs, new)):
         if change is not None:
             return change
     return None
@@ -23,18 +23,18 @@ def leading(line: str) -> str:
 
 def _more(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that is indented further than the edit, by the same blanks on every line."""
-    my_indent, their_indent = pairs[0]
-    extra_indent = their_indent[: len(their_indent) - len(my_indent)] if their_indent.endswith(my_indent) else None
-    if extra_indent is None or any(their_indent != extra_indent + my_indent for my_indent, their_indent in pairs):
+    edit_indent, file_indent = pairs[0]
+    extra_indent = file_indent[: len(file_indent) - len(edit_indent)] if file_indent.endswith(edit_indent) else None
+    if extra_indent is None or any(file_indent != extra_indent + edit_indent for edit_indent, file_indent in pairs):
         return None
     return [extra_indent + line if line.strip() else "" for line in new]
 
 
 def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that is indented less than the edit, by the same blanks on every line."""
-    my_indent, their_indent = pairs[0]
-    extra_indent = my_indent[: len(my_indent) - len(their_indent)] if my_indent.endswith(their_indent) else None
-    if not extra_indent or any(my_indent != extra_indent + their_indent for my_indent, their_indent in pairs):
+    edit_indent, file_indent = pairs[0]
+    extra_indent = edit_indent[: len(edit_indent) - len(file_indent)] if edit_indent.endswith(file_indent) else None
+    if not extra_indent or any(edit_indent != extra_indent + file_indent for edit_indent, file_indent in pairs):
         return None
     if any(line.strip() and not line.startswith(extra_indent) for line in new):
         return None
@@ -43,20 +43,20 @@ def _less(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
 
 def _other_unit(pairs: list[tuple[str, str]], new: list[str]) -> list[str] | None:
     """Handles a file that has the same levels in another unit, all shifted by the same number of levels."""
-    my_unit = _unit([my_indent for my_indent, _ in pairs] + [leading(line) for line in new if line.strip()])
-    their_unit = _unit([their_indent for _, their_indent in pairs])
-    if not my_unit or not their_unit:
+    edit_unit = _unit([edit_indent for edit_indent, _ in pairs] + [leading(line) for line in new if line.strip()])
+    file_unit = _unit([file_indent for _, file_indent in pairs])
+    if not edit_unit or not file_unit:
         return None
-    shifts = {
-        len(their_indent) // len(their_unit) - len(my_indent) // len(my_unit) for my_indent, their_indent in pairs
+    level_shifts = {
+        len(file_indent) // len(file_unit) - len(edit_indent) // len(edit_unit) for edit_indent, file_indent in pairs
     }
-    if len(shifts) != 1:
+    if len(level_shifts) != 1:
         return None
-    shift = shifts.pop()
-    levels = [len(leading(line)) // len(my_unit) + shift for line in new]
+    level_shift = level_shifts.pop()
+    levels = [len(leading(line)) // len(edit_unit) + level_shift for line in new]
     if any(level < 0 and line.strip() for level, line in zip(levels, new, strict=True)):
         return None
-    return [their_unit * level + line.lstrip() if line.strip() else "" for level, line in zip(levels, new, strict=True)]
+    return [file_unit * level + line.lstrip() if line.strip() else "" for level, line in zip(levels, new, strict=True)]
 
 
 def _unit(indents: list[str]) -> str:

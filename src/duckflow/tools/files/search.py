@@ -41,26 +41,26 @@ class TextMatch:
 
 async def find_matches(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
     """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches, then ends the search."""
-    result, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
+    text_match, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
 
     def take(piece: bytes) -> None:
         buffer.extend(piece)
-        while len(result.matches) <= limit and (line := OUTPUT_LINE.match(buffer)):
+        while len(text_match.matches) <= limit and (line := OUTPUT_LINE.match(buffer)):
             path, (number, _, text) = line[1].decode("utf-8", "surrogateescape"), line[2].partition(b":")
             if number.isdigit():
-                result.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
+                text_match.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
             del buffer[: line.end()]
-        result.more = len(result.matches) > limit
-        if result.more or len(buffer) > LONGEST:
+        text_match.more = len(text_match.matches) > limit
+        if text_match.more or len(buffer) > LONGEST:
             enough.set()
 
     try:
         launch = Launch(command, folder, os.environ)
-        result.exit_code = await run(launch, take, ignore, request, seconds, enough)
+        text_match.exit_code = await run(launch, take, ignore, request, seconds, enough)
     except TimeoutError:
-        result.timed_out = True
-    del result.matches[limit:]
-    return result
+        text_match.timed_out = True
+    del text_match.matches[limit:]
+    return text_match
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
         return
     is_ignored = ignored_in(workspace)
     matches_glob = glob_matcher(request.glob) if request.glob else None
-    start = 0 if request.path == "." else len(request.path) + 1
+    prefix_length = 0 if request.path == "." else len(request.path) + 1
 
     def enter(folder: FolderEntry) -> bool:
         return not is_ignored(folder)
@@ -123,7 +123,7 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
         if (
             entry.kind == "file"
             and not is_ignored(entry)
-            and (matches_glob is None or matches_glob(entry.path[start:]))
+            and (matches_glob is None or matches_glob(entry.path[prefix_length:]))
         ):
             yield entry.path
 

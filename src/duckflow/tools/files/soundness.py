@@ -27,13 +27,13 @@ def fault_in(path: str, text: str, before: str = "") -> str:
 
 
 def _python_fault(text: str, before: str) -> str:
-    tree = _parsed(text)
-    if isinstance(tree, str):
-        return tree
+    new_tree = _parsed(text)
+    if isinstance(new_tree, str):
+        return new_tree
     old_tree = _parsed(before)
     if isinstance(old_tree, str):
         return ""
-    before_definitions, new_definitions = _definitions(old_tree), _definitions(tree)
+    before_definitions, new_definitions = _definitions(old_tree), _definitions(new_tree)
     if missing_names := [
         name for name in before_definitions if name not in new_definitions and not name.startswith("_")
     ]:

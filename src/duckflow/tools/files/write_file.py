@@ -94,8 +94,8 @@ class WriteFile(FileTool[WriteArgs]):
     def _may_quote(self, document: Document) -> bool:
         """Says whether the text is short and holds no secret. The model gets secrets only if the user allows it at the
         Gate (the question before risky actions)."""
-        is_secret = secret_name(document.path) or mask(document.text).hidden > 0
-        return len(document.text) <= self.settings.quoted_text and not is_secret
+        has_secret = secret_name(document.path) or mask(document.text).hidden > 0
+        return len(document.text) <= self.settings.quoted_text and not has_secret
 
     def _refuse_unseen(self, document: Document) -> None:
         if not document.raw:

@@ -95,21 +95,21 @@ class Client:
     async def request(self, method: str, params: Table, show: Show | None = None) -> Table:
         """Returns the result of a request. If the server needs more input, the user is asked, and the request is sent
         again with the answer."""
-        extra: Table = {}
+        input_response: Table = {}
         for _ in range(ROUNDS):
             number = self._peer.next_number()
             meta = self._meta | ({"progressToken": number} if show else {})
-            full_params = {**params, **extra, **({"_meta": meta} if meta else {})}
+            full_params = {**params, **input_response, **({"_meta": meta} if meta else {})}
             if show:
                 self._shown[number] = show
             try:
                 result: Any = await self._peer.request(method, full_params, number)
             finally:
                 self._shown.pop(number, None)
-            table = as_table(result)
-            if table.get("resultType") != "input_required":
-                return table
-            extra = await self._given_input(table)
+            result_table = as_table(result)
+            if result_table.get("resultType") != "input_required":
+                return result_table
+            input_response = await self._given_input(result_table)
         raise RpcError(GONE, "it went on asking for input")
 
     async def aclose(self) -> None:
@@ -122,11 +122,11 @@ class Client:
 
     async def _initialize(self) -> None:
         params = {"protocolVersion": NEWEST, "capabilities": self._capabilities(), "clientInfo": _who()}
-        result = as_table(await self._peer.request("initialize", params))
-        self.version = str(result.get("protocolVersion", ""))
+        handshake = as_table(await self._peer.request("initialize", params))
+        self.version = str(handshake.get("protocolVersion", ""))
         if self.version not in HANDSHAKES:
             raise RpcError(UNSUPPORTED_VERSION, f"it speaks version {self.version or '?'} of the protocol only")
-        self._learn(result, result.get("serverInfo"))
+        self._learn(handshake, handshake.get("serverInfo"))
         self._peer.notify("notifications/initialized")
         if isinstance(self._transport, HttpTransport):
             await self._transport.delivered()
@@ -143,11 +143,11 @@ class Client:
         self.version = STATELESS
         if isinstance(self._transport, HttpTransport):
             self._transport.version, self._transport.stateless = STATELESS, True
-        result = await self.request("server/discover", {})
-        if STATELESS not in result.get("supportedVersions", ()):
+        discovery = await self.request("server/discover", {})
+        if STATELESS not in discovery.get("supportedVersions", ()):
             raise RpcError(UNSUPPORTED_VERSION, "no common version of the protocol")
-        server_info = as_table(result.get("_meta")).get(f"{META}serverInfo")
-        self._learn(result, server_info or result.get("serverInfo"))
+        server_info = as_table(discovery.get("_meta")).get(f"{META}serverInfo")
+        self._learn(discovery, server_info or discovery.get("serverInfo"))
         changing_kinds = [kind for kind in LISTS if as_table(self.offers.get(kind)).get("listChanged")]
         if changing_kinds:
             self._listening = asyncio.create_task(self._listen(changing_kinds))
@@ -157,7 +157,7 @@ class Client:
         notifications are its answer. If the request breaks off, it is sent again. Changes in between were missed, so
         the lists are read anew."""
         notifications = {f"{kind}ListChanged": True for kind in kinds}
-        wait = FIRST_WAIT
+        wait_seconds = FIRST_WAIT
         while True:
             began_at = asyncio.get_running_loop().time()
             try:
@@ -165,9 +165,9 @@ class Client:
             except RpcError as problem:
                 if problem.code != GONE:
                     return
-            was_steady = asyncio.get_running_loop().time() - began_at > LONGEST_WAIT
-            wait = FIRST_WAIT if was_steady else min(wait * 2, LONGEST_WAIT)
-            await asyncio.sleep(wait)
+            was_connected_long = asyncio.get_running_loop().time() - began_at > LONGEST_WAIT
+            wait_seconds = FIRST_WAIT if was_connected_long else min(wait_seconds * 2, LONGEST_WAIT)
+            await asyncio.sleep(wait_seconds)
             for kind in kinds:
                 self._changed(kind)
 
@@ -203,12 +203,12 @@ class Client:
             answers[key] = await self._answer(str(request.get("method", "")), as_table(request.get("params")))
         if not answers:
             await asyncio.sleep(STATE_SECONDS)
-        state = {"requestState": wanted["requestState"]} if "requestState" in wanted else {}
-        return {"inputResponses": answers, **state}
+        state_field = {"requestState": wanted["requestState"]} if "requestState" in wanted else {}
+        return {"inputResponses": answers, **state_field}
 
     def _told(self, method: str, params: Table) -> None:
-        if method == PROGRESS and (show := self._shown.get(params.get("progressToken", 0))):
-            show(_progress(params))
+        if method == PROGRESS and (show_progress := self._shown.get(params.get("progressToken", 0))):
+            show_progress(_progress(params))
         elif method.endswith("/list_changed"):
             self._changed(method.split("/")[1])
 

@@ -108,31 +108,31 @@ def read_block(block: Table, name: str, outputs: KeptOutputs) -> Content:
             return Content(f"[resource {block.get('uri', '')} {block.get('name', '')}] {description}".strip())
         case "resource":
             return read_resource(as_table(block.get("resource")), name, outputs)
-        case other:
-            return Content(f"[{other}]")
+        case other_type:
+            return Content(f"[{other_type}]")
 
 
 def read_resource(resource: Table, name: str, outputs: KeptOutputs) -> Content:
     """Reads the content of a resource."""
-    head = f"[resource {resource.get('uri', '')}]"
+    heading = f"[resource {resource.get('uri', '')}]"
     if "blob" in resource:
-        data = _kept_data("data", {**resource, "data": resource["blob"]}, name, outputs)
-        return data._replace(text=f"{head} {data.text}")
-    return Content(f"{head}\n{resource.get('text', '')}")
+        kept_content = _kept_data("data", {**resource, "data": resource["blob"]}, name, outputs)
+        return kept_content._replace(text=f"{heading} {kept_content.text}")
+    return Content(f"{heading}\n{resource.get('text', '')}")
 
 
 def _kept_data(kind: str, block: Table, name: str, outputs: KeptOutputs) -> Content:
     type_ = str(block.get("mimeType", "application/octet-stream"))
     try:
-        data = base64.b64decode(str(block.get("data", "")), validate=False)
+        decoded_bytes = base64.b64decode(str(block.get("data", "")), validate=False)
     except (binascii.Error, ValueError):
         return Content(f"[{kind} {type_}: it could not be read]")
-    path = outputs.keep(data, name, mimetypes.guess_extension(type_.partition(";")[0]) or ".bin")
-    note = f"[{kind} {type_}, {shown_size(len(data))}, kept as {path}]"
-    if outputs.take is None or read_header(data) is None:
+    path = outputs.keep(decoded_bytes, name, mimetypes.guess_extension(type_.partition(";")[0]) or ".bin")
+    note = f"[{kind} {type_}, {shown_size(len(decoded_bytes))}, kept as {path}]"
+    if outputs.take is None or read_header(decoded_bytes) is None:
         return Content(note)
     try:
-        return Content(note, (outputs.take(data, path.name),))
+        return Content(note, (outputs.take(decoded_bytes, path.name),))
     except ToolError as problem:
         return Content(f"{note} {problem.for_model}")
 

@@ -50,13 +50,13 @@ async def elicit(ask: Ask, notice: Callable[[Phrase], None], server: str, params
     if not fields:
         return await _confirmed(ask, server, message)
     raw_required: Any = schema.get("required")
-    required = cast("list[Any]", raw_required) if isinstance(raw_required, list) else []
+    required_names = cast("list[Any]", raw_required) if isinstance(raw_required, list) else []
     content: Table = {}
     for name, field in fields.items():
-        skip = () if name in required or field.get("default") is not None else (SKIP,)
+        skip_choices = () if name in required_names or field.get("default") is not None else (SKIP,)
         warnings: tuple[Phrase, ...] = ()
         while True:
-            answer = await ask(_question(server, message, name, field, skip, warnings))
+            answer = await ask(_question(server, message, name, field, skip_choices, warnings))
             if answer.choice == NO.key:
                 return DECLINED
             if answer.choice == NOBODY:
@@ -141,8 +141,8 @@ def _value(field: Table, text: str) -> Any:
         case _:
             _offered([text], field.get("enum"))
             _within(len(text), field, "minLength", "maxLength")
-            shape = FORMATS.get(str(field.get("format", "")))
-            if shape and not shape.fullmatch(text):
+            format_pattern = FORMATS.get(str(field.get("format", "")))
+            if format_pattern and not format_pattern.fullmatch(text):
                 raise UnfitValue(say("mcp.not_in_form", form=str(field["format"])))
             return text
 

@@ -51,8 +51,8 @@ class EventStream:
         size = 0
         async for line in _lines(response):
             if not line:
-                if data := "\n".join(lines):
-                    yield read_json(data)
+                if event_data := "\n".join(lines):
+                    yield read_json(event_data)
                     await asyncio.sleep(0)
                 lines, size = [], 0
                 continue

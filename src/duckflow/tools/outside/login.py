@@ -158,12 +158,12 @@ class Landing:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, IndexError):
             line = (await reader.readline()).decode("latin-1").split()
-            was_taken = self.take(f"http://127.0.0.1{line[1]}")
-            body = self._said.encode() if was_taken else b"?"
-            head = (
-                f"HTTP/1.1 {'200 OK' if was_taken else '404 Not Found'}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            is_login = self.take(f"http://127.0.0.1{line[1]}")
+            body = self._said.encode() if is_login else b"?"
+            response_head = (
+                f"HTTP/1.1 {'200 OK' if is_login else '404 Not Found'}\r\nContent-Type: text/plain; charset=utf-8\r\n"
             )
-            writer.write(f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
+            writer.write(f"{response_head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body)
             await writer.drain()
         writer.close()
 
@@ -202,8 +202,8 @@ async def log_in(wanted: LoginWish, landing: Landing, show: Callable[[str], Awai
     )
 
     async def wait() -> Any:
-        returned = await landing.returned()
-        return auth.AuthorizationCodeResult(code=returned.code, state=returned.state, iss=returned.issuer)
+        login_answer = await landing.returned()
+        return auth.AuthorizationCodeResult(code=login_answer.code, state=login_answer.state, iss=login_answer.issuer)
 
     async def challenge(response: Any) -> None:
         # This request may be allowed without a login. But another request was refused, so the user wants to log in: it

@@ -48,16 +48,16 @@ def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], s
     """Returns the name `mcp__server__tool` for each tool. A name that is too long, or that two tools would share, ends
     with a digest."""
     plain_names = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
-    taken_names = list(plain_names.values())
+    all_plain_names = list(plain_names.values())
     return {
-        tool: name if len(name) <= LONGEST_NAME and taken_names.count(name) == 1 else _marked(name, tool)
+        tool: name if len(name) <= LONGEST_NAME and all_plain_names.count(name) == 1 else _marked(name, tool)
         for tool, name in plain_names.items()
     }
 
 
 def _marked(name: str, tool: tuple[str, str]) -> str:
-    mark = hashlib.sha256("\0".join(tool).encode("utf-8", "replace")).hexdigest()[: HASHED - 1]
-    return f"{name[: LONGEST_NAME - HASHED]}_{mark}"
+    name_digest = hashlib.sha256("\0".join(tool).encode("utf-8", "replace")).hexdigest()[: HASHED - 1]
+    return f"{name[: LONGEST_NAME - HASHED]}_{name_digest}"
 
 
 class OutsideTool(Tool[OutsideArgs]):
@@ -118,9 +118,9 @@ class OutsideTool(Tool[OutsideArgs]):
         seconds = self.server.settings.call_seconds
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with call.pause.timing(timeout) as pausable, self.server.timed(pausable):
+                with call.pause.timing(timeout) as pausable_timeout, self.server.timed(pausable_timeout):
                     params = {"name": self.name, "arguments": args.given}
-                    result = await self.server.call("tools/call", params, lambda text: call.show(f"{text}\n", 0))
+                    call_result = await self.server.call("tools/call", params, lambda text: call.show(f"{text}\n", 0))
         except TimeoutError:
             raise ToolError(
                 f"{self.operation}: no answer within {seconds:g} s; it was called off",
@@ -132,15 +132,15 @@ class OutsideTool(Tool[OutsideArgs]):
             raise self._refused(problem) from None
         except (AttributeError, TypeError, ValueError) as problem:
             raise ToolError(f"{self.operation}: {problem}") from None
-        text, pictures = await asyncio.to_thread(read_result, result, self.operation, self._kept)
-        blocks = tables(result.get("content"))
+        text, pictures = await asyncio.to_thread(read_result, call_result, self.operation, self._kept)
+        blocks = tables(call_result.get("content"))
         if links := [
             uri for block in blocks if block.get("type") == "resource_link" and (uri := text_of(block, "uri"))
         ]:
             self._kept.linked.update(dict.fromkeys(links[:MOST_LINKS], self.server.name))
-            subject = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
-            text += f"\n[mcp.read gives {subject} linked to, asked for once: its address is the source]"
-        return Done(text, self._shown(text), ok=result.get("isError") is not True, pictures=pictures)
+            links_phrase = f"each of the first {MOST_LINKS} resources" if len(links) > MOST_LINKS else "a resource"
+            text += f"\n[mcp.read gives {links_phrase} linked to, asked for once: its address is the source]"
+        return Done(text, self._shown(text), ok=call_result.get("isError") is not True, pictures=pictures)
 
     def _refused(self, problem: RpcError) -> ToolError:
         for_model = f"{self.operation}: {problem}"
@@ -184,8 +184,8 @@ LONGEST_DESCRIPTION = 300
 
 def plain_schema(schema: Any) -> Table:
     """Returns a schema with `properties` and `required`, even if the server sent something else."""
-    table = as_table(schema)
-    simple_schema = _plain(table, table, 0)
+    schema_table = as_table(schema)
+    simple_schema = _plain(schema_table, schema_table, 0)
     return {
         "type": "object",
         "properties": simple_schema.get("properties", {}),
@@ -196,24 +196,24 @@ def plain_schema(schema: Any) -> Table:
 def _plain(schema: Any, top: Table, depth: int) -> Table:
     if not isinstance(schema, dict) or depth > DEEPEST:
         return {}
-    table = _resolved(cast("Table", schema), top)
-    for part in tables(table.get("allOf")):
-        table = _merged(table, _resolved(part, top))
-    simple_schema = {key: table[key] for key in KEPT if key in table}
+    schema_table = _resolved(cast("Table", schema), top)
+    for part_schema in tables(schema_table.get("allOf")):
+        schema_table = _merged(schema_table, _resolved(part_schema, top))
+    simple_schema = {key: schema_table[key] for key in KEPT if key in schema_table}
     if isinstance(simple_schema.get("description"), str):
         simple_schema["description"] = " ".join(simple_schema["description"].split())[:LONGEST_DESCRIPTION]
     if "items" in simple_schema:
         simple_schema["items"] = _plain(simple_schema["items"], top, depth + 1)
-    if options := tables(table.get("anyOf")) or tables(table.get("oneOf")):
+    if options := tables(schema_table.get("anyOf")) or tables(schema_table.get("oneOf")):
         simple_schema["anyOf"] = [_plain(option, top, depth + 1) for option in options]
-    properties: Any = table.get("properties")
+    properties: Any = schema_table.get("properties")
     if isinstance(properties, dict):
         property_schemas = cast("Table", properties)
         simple_schema["type"] = "object"
         simple_schema["properties"] = {
             name: _plain(option, top, depth + 1) for name, option in property_schemas.items()
         }
-        required: Any = table.get("required")
+        required: Any = schema_table.get("required")
         required_names = cast("list[Any]", required) if isinstance(required, list) else []
         simple_schema["required"] = [name for name in property_schemas if name in required_names]
     return simple_schema
@@ -228,16 +228,16 @@ def _resolved(table: Table, top: Table) -> Table:
         target_schema: Any = top
         for name in reference.removeprefix("#").strip("/").split("/") if reference.startswith("#/") else ("",):
             target_schema = as_table(target_schema).get(name.replace("~1", "/").replace("~0", "~"))
-        siblings = {key: value for key, value in table.items() if key != "$ref"}
-        table = {**as_table(target_schema), **siblings}
+        other_keys = {key: value for key, value in table.items() if key != "$ref"}
+        table = {**as_table(target_schema), **other_keys}
     return {}
 
 
 def _merged(table: Table, part: Table) -> Table:
     merged_schema = {**table, **part}
     merged_schema["properties"] = {**as_table(table.get("properties")), **as_table(part.get("properties"))}
-    required = [source.get("required") for source in (table, part)]
+    required_lists = [one_schema.get("required") for one_schema in (table, part)]
     merged_schema["required"] = [
-        name for source in required if isinstance(source, list) for name in cast("list[Any]", source)
+        name for one_schema in required_lists if isinstance(one_schema, list) for name in cast("list[Any]", one_schema)
     ]
     return merged_schema

@@ -31,8 +31,8 @@ def read_project_servers(folder: Path) -> dict[str, ServerSettings]:
         return {}
     content = parse_json(text)
     servers: dict[str, ServerSettings] = {}
-    for name, entry in as_table(as_table(content).get("mcpServers")).items():
-        fields = {key: value for key, value in as_table(entry).items() if key in KNOWN}
+    for name, server_entry in as_table(as_table(content).get("mcpServers")).items():
+        fields = {key: value for key, value in as_table(server_entry).items() if key in KNOWN}
         try:
             servers[name] = ServerSettings.model_validate(fields)
         except ValidationError as problem:

@@ -87,7 +87,7 @@ class OutsideServers:
         """Waits until every server has answered for the first time, or failed, or `wait_seconds` have passed."""
         first_tries = [server.tried.wait() for server in self.servers.values() if server.state == "starting"]
         if first_tries:
-            tasks = [asyncio.ensure_future(wait) for wait in first_tries]
+            tasks = [asyncio.ensure_future(first_try) for first_try in first_tries]
             _, late_tasks = await asyncio.wait(tasks, timeout=self.settings.wait_seconds)
             for task in late_tasks:
                 task.cancel()
@@ -109,10 +109,10 @@ class OutsideServers:
             offers[tool.operation] = (tool, _text(tool), True)
         for name in self._offered.keys() - offers.keys():
             toolbox.remove(name)
-        for name, (tool, text, is_told) in offers.items():
-            if self._offered.get(name) != f"{text} {is_told}":
-                toolbox.add(tool, is_told)
-        self._offered = {name: f"{text} {is_told}" for name, (_, text, is_told) in offers.items()}
+        for name, (tool, text, told_to_model) in offers.items():
+            if self._offered.get(name) != f"{text} {told_to_model}":
+                toolbox.add(tool, told_to_model)
+        self._offered = {name: f"{text} {told_to_model}" for name, (_, text, told_to_model) in offers.items()}
 
     async def read_resource(self, mention: str) -> Content | None:
         """Returns the content of `server:uri`; None where no server of this name is known."""
@@ -121,16 +121,16 @@ class OutsideServers:
         if server is None or not colon or not uri:
             return None
         async with asyncio.timeout(server.settings.call_seconds):
-            result = await server.call("resources/read", {"uri": uri})
+            answer = await server.call("resources/read", {"uri": uri})
         return join(
-            [read_resource(resource, name, self._kept) for resource in tables(result.get("contents"))], name, self._kept
+            [read_resource(resource, name, self._kept) for resource in tables(answer.get("contents"))], name, self._kept
         )
 
     async def prompt_text(self, server: OutsideServer, name: str, arguments: Mapping[str, str]) -> str:
         """Returns the text of a server's prompt, ready to be sent as a message."""
         async with asyncio.timeout(server.settings.call_seconds):
-            result = await server.call("prompts/get", {"name": name, "arguments": dict(arguments)})
-        contents = [message.get("content") for message in tables(result.get("messages"))]
+            answer = await server.call("prompts/get", {"name": name, "arguments": dict(arguments)})
+        contents = [message.get("content") for message in tables(answer.get("messages"))]
         blocks = [
             block for content in contents for block in tables(content if isinstance(content, list) else [content])
         ]
@@ -189,8 +189,8 @@ class OutsideServers:
 
 
 def _text(tool: AnyTool) -> str:
-    told_text = " ".join([*(tool.told or {}).values(), tool.more])
-    return f"{tool.operation} {tool.effect} {told_text} {json.dumps(tool.parameters(), ensure_ascii=False)}"
+    description_text = " ".join([*(tool.told or {}).values(), tool.more])
+    return f"{tool.operation} {tool.effect} {description_text} {json.dumps(tool.parameters(), ensure_ascii=False)}"
 
 
 FOUND = 5
@@ -220,14 +220,14 @@ class FindTools(Tool[FindToolsArgs]):
 
     async def run(self, args: FindToolsArgs) -> Done:
         tools = self._tools()
-        matches = ranked(args.words, tools)[:FOUND]
+        matching_tools = ranked(args.words, tools)[:FOUND]
         lines = [
             f"{tool.operation}: {tool.about}\n  args: {json.dumps(tool.parameters(), ensure_ascii=False)}"
-            for tool in matches
+            for tool in matching_tools
         ]
-        if not matches:
+        if not matching_tools:
             lines = ["Nothing fits. The tools there are:", ", ".join(tool.operation for tool in tools[:LISTED])]
-        return Done("\n".join(lines), say("mcp.found", count=len(matches), words=args.words))
+        return Done("\n".join(lines), say("mcp.found", count=len(matching_tools), words=args.words))
 
 
 def ranked(words: str, tools: Iterable[OutsideTool]) -> list[OutsideTool]:

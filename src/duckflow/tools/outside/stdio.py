@@ -89,25 +89,25 @@ class StdioTransport:
         """Reads line by line. A line that is longer than any real message ends the server."""
         assert self._process and self._process.stdout
         buffer = bytearray()
-        why = ""
-        while not why and (data := await self._process.stdout.read(AT_ONCE)):
-            buffer += data
-            *lines, unfinished_line = buffer.split(b"\n") if b"\n" in data else [buffer]
+        end_reason = ""
+        while not end_reason and (output_bytes := await self._process.stdout.read(AT_ONCE)):
+            buffer += output_bytes
+            *lines, unfinished_line = buffer.split(b"\n") if b"\n" in output_bytes else [buffer]
             buffer = bytearray(unfinished_line)
             for line in lines:
                 self._take(bytes(line))
                 await asyncio.sleep(0)
-            why = "it sent a line without end" if len(buffer) > LONGEST_LINE else ""
-            if len(data) == AT_ONCE:
+            end_reason = "it sent a line without end" if len(buffer) > LONGEST_LINE else ""
+            if len(output_bytes) == AT_ONCE:
                 await asyncio.sleep(BREATH_SECONDS)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._process.wait(), PATIENCE_SECONDS)
-        self._ended(why or self._cause())
+        self._ended(end_reason or self._cause())
 
     async def _read_log(self) -> None:
         assert self._process and self._process.stderr
-        while data := await self._process.stderr.read(AT_ONCE):
-            self._log = (self._log + data.decode("utf-8", "replace"))[-LOG_TAIL:]
+        while log_bytes := await self._process.stderr.read(AT_ONCE):
+            self._log = (self._log + log_bytes.decode("utf-8", "replace"))[-LOG_TAIL:]
             await asyncio.sleep(BREATH_SECONDS)
 
     def _cause(self) -> str:

@@ -81,14 +81,14 @@ class NamedThing(NamedTuple):
 
 def named_in(success: str) -> tuple[NamedThing, ...]:
     """Returns the things that a success criterion names, each once. Words that may mean something else are left out."""
-    things: dict[tuple[str, str], NamedThing] = {}
+    things_by_key: dict[tuple[str, str], NamedThing] = {}
     for sentence in re.findall(SENTENCE, success):
         for thing in _sentence(sentence):
             # `pytest` and `python -m pytest` are the same command.
-            key = (thing.kind, " ".join(called(thing.name.split())) if thing.kind == "command" else thing.name)
-            earlier_thing = things.get(key)
-            things[key] = _joined(earlier_thing, thing) if earlier_thing else thing
-    return tuple(things.values())
+            thing_key = (thing.kind, " ".join(called(thing.name.split())) if thing.kind == "command" else thing.name)
+            earlier_thing = things_by_key.get(thing_key)
+            things_by_key[thing_key] = _joined(earlier_thing, thing) if earlier_thing else thing
+    return tuple(things_by_key.values())
 
 
 def with_checks(plan: Plan) -> Plan:
@@ -116,10 +116,10 @@ def changed_files(plan: Plan) -> list[str]:
     of_steps = (text for step in plan.steps for text in (step.name, step.description, step.success))
     texts = (plan.name, plan.goal, *plan.risks, *of_steps)
     sentences = [sentence for text in texts for sentence in re.findall(SENTENCE, text)]
-    kept = [name for text in filter(_keeps, sentences) for name in re.findall(FILE, text)]
+    kept_files = [name for text in filter(_keeps, sentences) for name in re.findall(FILE, text)]
     paths = (path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text))
     inside = [path for path in map(posixpath.normpath, paths) if not path.startswith(("/", "../"))]
-    kept_names = {posixpath.basename(name) for name in kept}
+    kept_names = {posixpath.basename(name) for name in kept_files}
     return [path for path in dict.fromkeys(inside) if posixpath.basename(path) not in kept_names]
 
 
@@ -130,13 +130,13 @@ def _keeps(sentence: str) -> bool:
 def _changed(sentence: str) -> Iterator[str]:
     """Yields the files of which a sentence demands something that a change of the file brings about. A command may only
     read or run the files beside it, so of those only a text or their being there counts."""
-    things = list(_sentence(sentence))
-    beside_command = any(thing.kind == "command" for thing in things)
-    for thing in things:
-        parts = re.split(rf"(?a)(?<![\w./-]){re.escape(thing.name)}(?![\w/-])", sentence)
-        marked = "<this>".join(re.sub(FILE, "<file>", part) for part in parts)
-        holds = thing.texts or thing.absent or (thing.unchecked and not beside_command)
-        if thing.kind == "file" and (holds or search("criteria.there", marked)):
+    named_things = list(_sentence(sentence))
+    beside_command = any(thing.kind == "command" for thing in named_things)
+    for thing in named_things:
+        parts_around = re.split(rf"(?a)(?<![\w./-]){re.escape(thing.name)}(?![\w/-])", sentence)
+        marked_sentence = "<this>".join(re.sub(FILE, "<file>", part) for part in parts_around)
+        demands_content = thing.texts or thing.absent or (thing.unchecked and not beside_command)
+        if thing.kind == "file" and (demands_content or search("criteria.there", marked_sentence)):
             yield thing.name
 
 
@@ -155,35 +155,35 @@ def _sentence(sentence: str) -> Iterator[NamedThing]:
     for number, piece in enumerate(pieces):
         if piece.kind == "text" and subjects and (subject_number := _subject(pieces, subjects, number)) is not None:
             texts[subject_number].append(piece)
-    is_gone = search("criteria.gone", sentence) is not None and not any(texts.values())
+    wants_absence = search("criteria.gone", sentence) is not None and not any(texts.values())
     for number in subjects:
         piece = pieces[number]
         if piece.kind == "command":
             code = _code(sentence if len(subjects) == 1 else piece.after)
             thing = _wanted("command", piece, texts[number], code)._replace(written=piece.text + piece.after)
             yield _with_prose(thing, piece, texts[number])
-        elif not is_gone:
+        elif not wants_absence:
             yield _with_prose(_wanted("file", piece, texts[number]), piece, texts[number])
         elif search("criteria.surely_gone", re.sub(FILE, "<file>", sentence)):
             yield NamedThing("gone", piece.text)
 
 
 def _pieces(sentence: str) -> Iterator[Piece]:
-    matches = list(re.finditer(PIECE, sentence))
-    for number, match in enumerate(matches):
-        before = sentence[matches[number - 1].end() if number else 0 : match.start()]
-        after = sentence[match.end() : matches[number + 1].start() if number + 1 < len(matches) else None]
+    pieces = list(re.finditer(PIECE, sentence))
+    for number, match in enumerate(pieces):
+        text_before = sentence[pieces[number - 1].end() if number else 0 : match.start()]
+        text_after = sentence[match.end() : pieces[number + 1].start() if number + 1 < len(pieces) else None]
         kind, text = match.lastgroup, match[match.lastgroup or 0].strip()
-        if number and re.fullmatch(FILE, text) and fullmatch("criteria.names_next", before):
-            yield Piece("text", text, before, after)
+        if number and re.fullmatch(FILE, text) and fullmatch("criteria.names_next", text_before):
+            yield Piece("text", text, text_before, text_after)
         elif kind == "file" or re.fullmatch(FILE, text):
-            yield Piece("file", text, before, after)
-        elif kind == "command" or _is_command(match, text, before, after):
-            yield Piece("command", text, before, after)
-        elif _around("criteria.printed", before, after) or not (
-            len(text) == 1 or _around("criteria.result", before, after)
+            yield Piece("file", text, text_before, text_after)
+        elif kind == "command" or _is_command(match, text, text_before, text_after):
+            yield Piece("command", text, text_before, text_after)
+        elif _around("criteria.printed", text_before, text_after) or not (
+            len(text) == 1 or _around("criteria.result", text_before, text_after)
         ):
-            yield Piece("text", text, before, after)
+            yield Piece("text", text, text_before, text_after)
 
 
 def _around(name: str, before: str, after: str) -> bool:

@@ -105,12 +105,12 @@ class Drafter:
         if draft_in_call:
             plan = taken(read, draft_in_call)
         else:
-            values = {
+            prompt_values = {
                 "goal": goal,
                 "request": last_request(self.state.messages)[:CONVERSATION],
                 "facts": facts(self.folder),
             }
-            plan = await drafted(self.think, "plan", values, strict_schema(PlanDraft.model_json_schema()), read)
+            plan = await drafted(self.think, "plan", prompt_values, strict_schema(PlanDraft.model_json_schema()), read)
         return with_tests(plan, self.folder, self.state.language)
 
     async def revise(self, plan: Plan, revision: Revision) -> Plan:
@@ -126,9 +126,9 @@ class Drafter:
         if revision.steps:
             revised_plan = taken(read, {"steps": revision.steps})
         else:
-            values = {"plan": as_listed(plan), "facts": facts(self.folder), "changes": revision.text}
+            prompt_values = {"plan": as_listed(plan), "facts": facts(self.folder), "changes": revision.text}
             schema = strict_schema(RevisedPlanDraft.model_json_schema())
-            revised_plan = await drafted(self.think, "revise", values, schema, read)
+            revised_plan = await drafted(self.think, "revise", prompt_values, schema, read)
         return still_with_tests(revised_plan, plan, revision.text, self.state.language)
 
     async def tasks(self, plan: Plan, step: Step, changes: str = "") -> list[Task]:
@@ -147,19 +147,19 @@ class Drafter:
         operations = await self._offered()
         inline = any(map(_takes_text, operations))
         language = self.state.language
-        material = self._quoted(plan, step, self.pieces(plan, step)) if inline else []
-        values = self._told_of(plan, step) | {
+        quoted_files = self._quoted(plan, step, self.pieces(plan, step)) if inline else []
+        prompt_values = self._told_of(plan, step) | {
             "conversation": wishes(self.state, plan, CONVERSATION),
             "changes": changes,
             "answer": note(language, "tasks_answer") if answers else "",
             "operations": listed(operations, language),
             "texts": note(language, "texts_inline" if inline else "texts_asked"),
-            "material": "\n\n".join([*failures(step, language), *material]),
+            "material": "\n\n".join([*failures(step, language), *quoted_files]),
         }
         tasks, answer = await drafted(
             self.think,
             "tasks",
-            values,
+            prompt_values,
             tasks_schema(operations, answers),
             lambda text: self._tasks_from(text, operations, inline, answers),
         )
@@ -174,13 +174,13 @@ class Drafter:
         from duckflow.tools.plan.step_context import answers_given, failures, wishes
 
         language, files = self.state.language, self.pieces(plan, step)
-        values = self._told_of(plan, step)
+        prompt_values = self._told_of(plan, step)
         for name in ("failed", "files"):
-            values[name] = one_line(values[name])
+            prompt_values[name] = one_line(prompt_values[name])
         parallel_steps = [
             other for other in plan.steps if other.status == "in_progress" and other.step_id != step.step_id
         ]
-        values |= {
+        prompt_values |= {
             "beside": "; ".join(f"{other.name} ({other.description})" for other in parallel_steps),
             "conversation": wishes(self.state, plan, WISHES),
             "found": answers_given(self.state),
@@ -188,7 +188,7 @@ class Drafter:
             "quoted": note(language, "step_quoted") if files else "",
         }
         material = [*failures(step, language), *self._quoted(plan, step, files)]
-        return "\n\n".join([*material, render(language, "step_agent", **values)])
+        return "\n\n".join([*material, render(language, "step_agent", **prompt_values)])
 
     def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
         """Returns the files that are quoted to the step, as they are now."""
@@ -200,8 +200,8 @@ class Drafter:
         """Quotes the files, and in the remaining room the results of searches and commands of the conversation."""
         from duckflow.tools.plan.step_context import results
 
-        room = self._room - sum(len(piece.text) for piece in files)
-        seen_results = results(self.state, plan, step, self.folder, room, files)
+        room_left = self._room - sum(len(piece.text) for piece in files)
+        seen_results = results(self.state, plan, step, self.folder, room_left, files)
         return [material.quoted(self.state.language) for material in (*files, *seen_results)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
@@ -241,8 +241,8 @@ class Drafter:
                 tasks.append(Task(operation=name, args=task.args))
                 continue
             # Otherwise a long text is requested when the task runs, so a text that the model gave too early is dropped.
-            body = "" if inline else operation.body
-            args = {key: value for key, value in task.args.items() if value is not None and key != body}
+            body_field = "" if inline else operation.body
+            args = {key: value for key, value in task.args.items() if value is not None and key != body_field}
             if isinstance(path := args.get("path"), str):
                 if relative_path := _relative(path, self.state.folder):
                     args["path"] = relative_path
@@ -277,11 +277,11 @@ def as_listed(plan: Plan, known: bool = False) -> str:
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     lines = [f"{plan.plan_id} {plan.name!r} ({plan.status})" + (f", goal: {plan.goal}" if not known else "")]
     for number, step in enumerate(plan.steps, 1):
-        needs = ", ".join(str(numbers.get(need, need)) for need in step.depends_on)
-        state = f"{step.status}, unverified" if step.unverified else step.status
+        needs_text = ", ".join(str(numbers.get(need, need)) for need in step.depends_on)
+        status_text = f"{step.status}, unverified" if step.unverified else step.status
         lines.append(
-            f"{number}. {step.name} [{state}] {step.step_id}"
-            + (f" after {needs}" if needs else "")
+            f"{number}. {step.name} [{status_text}] {step.step_id}"
+            + (f" after {needs_text}" if needs_text else "")
             + (f", tasks {step.tasks_done()} of {len(step.tasks)}" if step.tasks else "")
             + (f": {step.description}" if step.description and not known else "")
             + (f" (done when: {step.success})" if step.success else "")

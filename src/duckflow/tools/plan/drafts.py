@@ -159,9 +159,9 @@ def _linked(drafts: Sequence[StepDraft], steps: list[Step]) -> list[Step]:
     for draft, step in zip(drafts, steps, strict=True):
         kept_needs = [need for need in step.depends_on if need in ids.values()]
         wanted_needs = draft.depends_on if "depends_on" in draft.model_fields_set else kept_needs
-        needs = dict.fromkeys(_need(need, ids) for need in wanted_needs)
+        needed_ids = dict.fromkeys(_need(need, ids) for need in wanted_needs)
         # Small models write that a step comes after itself. That means nothing, and they do not stop when told.
-        step.depends_on = [need for need in needs if need != step.step_id]
+        step.depends_on = [need for need in needed_ids if need != step.step_id]
     if problems := dependency_problems(steps):
         raise ReplyUnusable("; ".join(problems))
     return steps

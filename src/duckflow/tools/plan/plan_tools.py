@@ -150,8 +150,8 @@ class Revise(DraftingTool[ReviseArgs]):
         # Work went on in the meantime, so the states that steps have reached since the draft was requested count.
         plan = up_to_date(plan, the_plan(self._state), reopened_ids)
         plan_approved = plan.approved or (the_plan(self._state) if plan.status != "draft" else None)
-        if plan_approved and (weakening := weakened(plan_approved, plan)):
-            return self._ask_for_yes(plan, weakening, plan_approved)
+        if plan_approved and (lost_demands := weakened(plan_approved, plan)):
+            return self._ask_for_yes(plan, lost_demands, plan_approved)
         if plan.approved:
             approved_fields = {"status": plan.approved.status, "checks": plan.approved.checks, "approved": None}
             plan = plan.model_copy(update=approved_fields)
@@ -217,17 +217,17 @@ class UpdateStep(PlanTool[StepArgs]):
         step = the_step(plan, args.id)
         if args.status in ("in_progress", "completed"):
             needs_done(plan, step)
-        is_done = args.status == "completed"
-        evidence = proof(state, step, self._folder) if is_done else ""
-        lacking_text = lacking(state, step, self._folder) if is_done and not evidence else ""
+        completes_step = args.status == "completed"
+        evidence = proof(state, step, self._folder) if completes_step else ""
+        lacking_text = lacking(state, step, self._folder) if completes_step and not evidence else ""
         step_changed = StepChanged(plan_id=plan.plan_id, step_id=step.step_id, status=args.status)
         self._emit(step_changed.model_copy(update={"evidence": evidence, "lacking": lacking_text}))
-        if is_done and not evidence and not lacking_text and (prose := unchecked(step)):
+        if completes_step and not evidence and not lacking_text and (prose := unchecked(step)):
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing checks “{prose}”: only `quoted` words are.",
                 say("plan.step_unchecked", step=step.name, what=prose),
             )
-        if is_done and not evidence:
+        if completes_step and not evidence:
             return Done(
                 f"{step.name}: completed, but UNVERIFIED: nothing since the last change shows "
                 f"{lacking_text or 'it'}. Do the check that its success names.",
@@ -281,16 +281,16 @@ def needs_done(plan: Plan, step: Step) -> None:
 def weakened(before: Plan, after: Plan) -> str:
     """Returns what a revision drops from an approved plan: steps, and things that the criterion of a step demands."""
     new_steps = {step.step_id: step for step in after.steps}
-    lost_texts: list[str] = []
+    lost_demands: list[str] = []
     for step in before.steps:
         if step.step_id not in new_steps:
-            lost_texts.append(step.name)
+            lost_demands.append(step.name)
             continue
         names = named_in(new_steps[step.step_id].success)
-        lost_texts += [f"{step.name}: {thing.told()}" for thing in named_in(step.success) if thing not in names]
+        lost_demands += [f"{step.name}: {thing.told()}" for thing in named_in(step.success) if thing not in names]
         if step.success.strip() and not new_steps[step.step_id].success.strip():
-            lost_texts.append(f"{step.name}: {step.success}")
-    return "; ".join(dict.fromkeys(lost_texts))
+            lost_demands.append(f"{step.name}: {step.success}")
+    return "; ".join(dict.fromkeys(lost_demands))
 
 
 def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
@@ -301,5 +301,5 @@ def up_to_date(revised: Plan, now: Plan, reopened: set[str]) -> Plan:
         if old_step := reached_steps.get(step.step_id):
             step.status, step.evidence, step.task_list = old_step.status, old_step.evidence, old_step.copied().task_list
             step.said, step.answered = old_step.said, old_step.answered
-    is_unfinished = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
-    return revised.model_copy(update={"status": "in_progress" if is_unfinished else now.status})
+    has_open_step = now.status == "completed" and any(step.status != "completed" for step in revised.steps)
+    return revised.model_copy(update={"status": "in_progress" if has_open_step else now.status})

@@ -50,9 +50,9 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
 
 def lacking(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the things that the step's criterion names and that no result shows."""
-    made_paths, record = _meant(state, step), _unaltered(state, step)
-    things = [thing for thing in named_in(step.success) if not show(thing, record, folder, made_paths)]
-    return ", ".join(f"{thing.told()}{_changed_with(thing, state)}" for thing in things)
+    made_paths, evidence = _meant(state, step), _unaltered(state, step)
+    unshown_things = [thing for thing in named_in(step.success) if not show(thing, evidence, folder, made_paths)]
+    return ", ".join(f"{thing.told()}{_changed_with(thing, state)}" for thing in unshown_things)
 
 
 def _unaltered(state: AgentState, step: Step) -> list[Evidence]:
@@ -99,8 +99,8 @@ def refuted(step: Step, result: Evidence | None, changed: Sequence[str], folder:
             and (result.check or _just(result, thing))
         ):
             return result.text
-        is_touched = any(path == thing.name or path.endswith(f"/{thing.name}") for path in changed)
-        if thing.kind != "command" and is_touched and not show(thing, (), folder, changed):
+        is_thing_changed = any(path == thing.name or path.endswith(f"/{thing.name}") for path in changed)
+        if thing.kind != "command" and is_thing_changed and not show(thing, (), folder, changed):
             return thing.told()
     return ""
 
@@ -168,15 +168,15 @@ def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
 
 def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) -> bool | None:
     """Judges a check by its own report, and only by a run that leaves out none of the named tests."""
-    check = evidence.check
-    if check is None or check.ok is None or check.check.split()[:1] != named[:1]:
+    check_report = evidence.check
+    if check_report is None or check_report.ok is None or check_report.check.split()[:1] != named[:1]:
         return None
     if wanted.code != "0":
         has_wanted_code = evidence.code != 0 if wanted.code == "!0" else str(evidence.code) == wanted.code
         return has_wanted_code and holds(evidence.output, wanted)
-    if not check.ok:
-        return False if set(named) <= set(check.check.split()) else None
-    return holds(evidence.output, wanted) if set(check.check.split()) <= set(named) else None
+    if not check_report.ok:
+        return False if set(named) <= set(check_report.check.split()) else None
+    return holds(evidence.output, wanted) if set(check_report.check.split()) <= set(named) else None
 
 
 def holds(text: str, wanted: NamedThing) -> bool:

@@ -60,9 +60,9 @@ def results(
             2,
         )
         if call not in results_by_call and rank < 2:
-            is_output = action.operation == RUN_COMMAND
-            text = message.text if is_output else "\n".join(_still_there(message.text, folder, is_wanted))
-            is_stale = is_output and folder.changed_since(message.at)
+            is_command_output = action.operation == RUN_COMMAND
+            text = message.text if is_command_output else "\n".join(_still_there(message.text, folder, is_wanted))
+            is_stale = is_command_output and folder.changed_since(message.at)
             results_by_call[call] = rank, SeenResult(call, "" if is_stale else mask(text).text.strip())
     chosen_results: list[SeenResult] = []
     for _, result in sorted(results_by_call.values(), key=lambda pair: pair[0]):
@@ -142,8 +142,8 @@ class FilePiece(NamedTuple):
 
     def quoted(self, language: str) -> str:
         lines = {"first": str(self.first), "last": str(self.last), "total": str(self.total)}
-        source = note(language, "piece_of_file", path=self.path, **lines) if self.first else self.path
-        return quoted(language, source, self.text)
+        source_name = note(language, "piece_of_file", path=self.path, **lines) if self.first else self.path
+        return quoted(language, source_name, self.text)
 
 
 def pieces(state: AgentState, plan: Plan, step: Step, folder: WorkFolder, room: int) -> list[FilePiece]:
@@ -212,18 +212,18 @@ def _lines_read(state: AgentState, plan: Plan, texts: _Texts) -> dict[str, set[i
     plan_text, turns = " ".join((plan.goal, *(step.text for step in plan.steps))), _turns_of(plan, state)
     numbers_by_path: dict[str, set[int]] = {}
     for message in reversed(state.messages):
-        path, start = _asked_for(message, calls.get(message.answers))
+        path, offset = _asked_for(message, calls.get(message.answers))
         if not path or not (message.turn in turns or names_path(plan_text, path)):
             continue
         path = posixpath.normpath(path.removeprefix(f"{state.folder.rstrip('/')}/"))
         # The first line names the file. The last one may say that the rest is not shown.
         shown_lines = message.text.split("\n")[1:]
-        current_lines = mask("\n".join(texts.lines(path)[start : start + len(shown_lines)])).text.split("\n")
-        pairs = zip(shown_lines, current_lines, strict=False)
-        same_count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        current_lines = mask("\n".join(texts.lines(path)[offset : offset + len(shown_lines)])).text.split("\n")
+        line_pairs = zip(shown_lines, current_lines, strict=False)
+        same_count = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], line_pairs))
         if same_count and same_count >= len(shown_lines) - 1:
-            numbers_by_path.setdefault(path, set()).update(range(start, start + same_count))
-        elif moved_numbers := _moved(shown_lines, texts.lines(path), start):
+            numbers_by_path.setdefault(path, set()).update(range(offset, offset + same_count))
+        elif moved_numbers := _moved(shown_lines, texts.lines(path), offset):
             numbers_by_path.setdefault(path, set()).update(moved_numbers)
     return numbers_by_path
 
@@ -261,8 +261,8 @@ def _asked_for(message: Message, args: dict[str, object] | None) -> tuple[str, i
         return message.operation.removeprefix(MENTION), 0
     if args is None:
         return "", 0
-    start = str(args.get("start_line") or "1")
-    return str(args.get("path") or ""), max(1, int(start)) - 1 if start.isdecimal() else 0
+    start_text = str(args.get("start_line") or "1")
+    return str(args.get("path") or ""), max(1, int(start_text)) - 1 if start_text.isdecimal() else 0
 
 
 def _rank(path: str, plan: Plan, step: Step, read: dict[str, set[int]]) -> tuple[int, int]:
@@ -296,18 +296,18 @@ def _runs(numbers: Iterable[int]) -> Iterator[range]:
 
 def _cut(path: str, lines: list[str], run: range, room: int) -> FilePiece | None:
     """Returns as many lines of the run as there is room for."""
-    taken_lines: list[str] = []
+    chosen_lines: list[str] = []
     for number in run:
         room -= len(lines[number]) + 1
         if room < 0:
             break
-        taken_lines.append(lines[number])
-    text = mask("\n".join(taken_lines)).text
+        chosen_lines.append(lines[number])
+    text = mask("\n".join(chosen_lines)).text
     if not text.strip():
         return None
-    last = run.start + len(taken_lines)
-    is_whole = run.start == 0 and last == len(lines)
-    return FilePiece(path, text) if is_whole else FilePiece(path, text, run.start + 1, last, len(lines))
+    last_number = run.start + len(chosen_lines)
+    is_whole_file = run.start == 0 and last_number == len(lines)
+    return FilePiece(path, text) if is_whole_file else FilePiece(path, text, run.start + 1, last_number, len(lines))
 
 
 STEPS_TOLD = 6
@@ -351,8 +351,8 @@ def wishes(state: AgentState, plan: Plan, room: int) -> str:
             messages.append(" ".join(message.text.split()))
     messages = messages if len(messages) <= WISHES_TOLD else [messages[0], *messages[1 - WISHES_TOLD :]]
     for shortened_count, number in enumerate(sorted(range(len(messages)), key=lambda number: len(messages[number]))):
-        share = max(LEAST_WISH, room // (len(messages) - shortened_count))
-        messages[number] = shorten(messages[number], share)
+        longest_wish = max(LEAST_WISH, room // (len(messages) - shortened_count))
+        messages[number] = shorten(messages[number], longest_wish)
         room -= len(messages[number])
     return " / ".join(messages)
 

@@ -73,10 +73,10 @@ class StepFiles:
 def _work_of(step: Step) -> str:
     """Returns the step's texts without the commands of its criterion: a file that a command only runs is not yet a file
     that the step works on."""
-    success = step.success
+    criterion_text = step.success
     for thing in named_in(step.success):
-        success = success.replace(thing.name, " ") if thing.kind == "command" else success
-    return f"{step.name} {step.description} {success}"
+        criterion_text = criterion_text.replace(thing.name, " ") if thing.kind == "command" else criterion_text
+    return f"{step.name} {step.description} {criterion_text}"
 
 
 def _works_on(step: Step, path: str) -> bool:

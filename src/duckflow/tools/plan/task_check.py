@@ -51,8 +51,8 @@ def _place(task: Task, operation: Operation, made: set[str], exists: Callable[[s
 
 def _args(task: Task, operation: Operation) -> list[str]:
     properties: dict[str, Any] = operation.parameters.get("properties", {})
-    required = [name for name in operation.parameters.get("required", []) if name != operation.body]
-    missing_names = [name for name in required if task.args.get(name) in (None, "")]
+    required_names = [name for name in operation.parameters.get("required", []) if name != operation.body]
+    missing_names = [name for name in required_names if task.args.get(name) in (None, "")]
     unknown_names = [name for name in task.args if name not in properties]
     return [f"the argument {name} is missing" for name in missing_names] + [
         f"it takes no argument {name}; it takes {', '.join(properties)}" for name in unknown_names
@@ -105,8 +105,8 @@ def _runs_tests(step: Step, language: str) -> bool:
 def _naming(step: Step, command: str, language: str) -> Step:
     """Adds the command to a criterion that only says the tests pass, so that the criterion can be checked."""
     runs_tests = search("plans.runs_tests", step.success, language)
-    is_vague = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
-    return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if is_vague else step
+    needs_command = runs_tests and not any(thing.kind == "command" for thing in named_in(step.success))
+    return step.model_copy(update={"success": f"{step.success} (`{command}`)"}) if needs_command else step
 
 
 def _last(steps: Sequence[Step]) -> list[str]:

@@ -58,16 +58,16 @@ def parts_of(command: str) -> list[tuple[str, list[str]]]:
 
     lexer = shlex.shlex(re.sub(REDIRECTED, " ", command), posix=True, punctuation_chars=OPERATORS)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, "#"
-    parts: list[tuple[str, list[str]]] = [("", [])]
+    signed_calls: list[tuple[str, list[str]]] = [("", [])]
     try:
         for token in lexer:
             if token and set(token) <= set(OPERATORS):
-                parts.append((token.strip("\n") or ";", []))
+                signed_calls.append((token.strip("\n") or ";", []))
             else:
-                parts[-1][1].append(token)
+                signed_calls[-1][1].append(token)
     except ValueError:
         return []
-    return [(sign, words) for sign, words in parts if words]
+    return [(sign, words) for sign, words in signed_calls if words]
 
 
 def called(words: Sequence[str]) -> list[str]:
@@ -92,8 +92,8 @@ class PlainCall(NamedTuple):
         """Says whether this is the wanted call itself: the same program and arguments, in the same folder. Only
         variables that do not change what runs may differ."""
         differing_names = (name.partition("=")[0] for name in self.variables ^ wanted.variables)
-        is_same = self.folder == wanted.folder and self.words == wanted.words
-        return is_same and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in differing_names)
+        is_same_call = self.folder == wanted.folder and self.words == wanted.words
+        return is_same_call and all(re.fullmatch(HARMLESS_VARIABLE, name) for name in differing_names)
 
 
 def plain_calls(command: str) -> list[PlainCall]:
@@ -149,33 +149,33 @@ def _deciding_chain(command: str) -> list[tuple[str, list[str]]]:
         re.fullmatch(KEEPS_OUTPUT, path) for path in written_to(bare_command)
     ):
         return []
-    parts = parts_of(command)
-    while parts and parts[-1][0] == "|" and parts[-1][1][0] in ONLY_SHOWS:
-        parts.pop()
+    chain = parts_of(command)
+    while chain and chain[-1][0] == "|" and chain[-1][1][0] in ONLY_SHOWS:
+        chain.pop()
     while (
-        len(parts) > 1
-        and parts[-1][0] == "&&"
-        and parts[-1][1][0] in AFTERWARDS
+        len(chain) > 1
+        and chain[-1][0] == "&&"
+        and chain[-1][1][0] in AFTERWARDS
         and not re.search(WRITES, bare_command)
     ):
-        parts.pop()
-    if not parts:
+        chain.pop()
+    if not chain:
         return []
-    *earlier_parts, (sign, words) = parts
-    is_strict = (
+    *earlier_parts, (sign, words) = chain
+    stops_on_failure = (
         bool(earlier_parts)
         and earlier_parts[0][1][0] == "set"
         and bool(re.fullmatch(STRICT, " ".join(earlier_parts[0][1][1:])))
     )
     operators = [sign, *(earlier_sign for earlier_sign, _ in earlier_parts)]
-    if not all(operator in ("", "&&") or (is_strict and operator == ";") for operator in operators):
+    if not all(operator in ("", "&&") or (stops_on_failure and operator == ";") for operator in operators):
         return []
-    if not all(map(_keeps_meaning, earlier_parts[1:] if is_strict else earlier_parts)) or not _sets_only_harmless(
-        words
-    ):
+    if not all(
+        map(_keeps_meaning, earlier_parts[1:] if stops_on_failure else earlier_parts)
+    ) or not _sets_only_harmless(words):
         return []
     call = called(words)
-    return [] if not call or call[0] in CHANGES_THE_SHELL else parts
+    return [] if not call or call[0] in CHANGES_THE_SHELL else chain
 
 
 def calls_in(command: str, depth: int = 2) -> Iterator[list[str]]:
@@ -195,8 +195,8 @@ def calls_piped_into(last: str, command: str) -> Iterator[list[str]]:
     """Yields the calls of a command that pipe their output into the call `last`: for `tail -5` in `pytest | tail -5` it
     is the call of pytest."""
     last_words, piped = [words for _, words in parts_of(last)], list[list[str]]()
-    for sign, words in parts_of(command):
-        piped = [*piped, words] if sign == "|" else [words]
+    for operator, words in parts_of(command):
+        piped = [*piped, words] if operator == "|" else [words]
         if piped[1:] and [words] == last_words:
             yield from map(called, piped[:-1])
 
@@ -211,7 +211,7 @@ def _without_texts(command: str) -> str:
 
 def runs_alone(command: str) -> bool:
     """Says whether only the call that decides how the command ends can have failed, and no call before it."""
-    *earlier_calls, _ = [words for sign, words in parts_of(command) if sign != "|"] or [[""]]
+    *earlier_calls, _ = [words for operator, words in parts_of(command) if operator != "|"] or [[""]]
     return all(words[0] in ("cd", "export", "set") for words in earlier_calls)
 
 

@@ -86,13 +86,13 @@ class Causes:
     def _hear(self, line: str) -> None:
         start, self._at = self._at, self._at + len(line) + 1
         shown_line = line.rpartition("\r")[2][:LONGEST_LINE]
-        score = self._score(shown_line)
-        if score:
+        line_score = self._score(shown_line)
+        if line_score:
             self._still = self._after
-        if self._open is None and score:
+        if self._open is None and line_score:
             lines_before = list(self._earlier)
             self._open = Passage(
-                start - sum(len(line_before) + 1 for line_before in lines_before), self._at, score, lines_before
+                start - sum(len(line_before) + 1 for line_before in lines_before), self._at, line_score, lines_before
             )
             self._passages.append(self._open)
             self._earlier.clear()
@@ -101,7 +101,7 @@ class Causes:
             return
         self._open.lines.append(shown_line)
         self._open.end = self._at
-        self._open.score = max(score, self._open.score)
+        self._open.score = max(line_score, self._open.score)
         self._still -= 1
         if self._still < 0 or len(self._open.lines) > self._most:
             self._close()
@@ -122,8 +122,8 @@ class Causes:
             self._seen.add(gist)
         if not _announces().search(line):
             return 1
-        is_first, self._announced = not self._announced, True
-        return 3 if is_first else 2
+        is_first_announcement, self._announced = not self._announced, True
+        return 3 if is_first_announcement else 2
 
 
 def _mentions(text: str) -> bool:

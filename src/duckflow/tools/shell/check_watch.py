@@ -28,8 +28,8 @@ class FailedCalls:
     @property
     def trap(self) -> str:
         """Returns the text to put before the command, which makes bash note the calls that fail."""
-        noting = f'{{ printf "%s %s\\0" $? "$BASH_COMMAND" >>"${REPORTS}/{self._path.name}"; }} 2>/dev/null'
-        return f"trap '{noting}' ERR; "
+        noting_command = f'{{ printf "%s %s\\0" $? "$BASH_COMMAND" >>"${REPORTS}/{self._path.name}"; }} 2>/dev/null'
+        return f"trap '{noting_command}' ERR; "
 
     def last_check(self, output: str) -> CheckReport | None:
         """Returns the last check that has failed; None if no check has."""
@@ -40,8 +40,8 @@ class FailedCalls:
             return None
         for code, _, call in (note.partition(" ") for note in reversed(notes)):
             calls = [*calls_in(call), *calls_piped_into(call, self._command)]
-            if check := failed_check(calls, int(code) if code.isdecimal() else 1, output):
-                return check
+            if check_report := failed_check(calls, int(code) if code.isdecimal() else 1, output):
+                return check_report
         return None
 
 
@@ -51,13 +51,13 @@ class CheckWatch:
     def __init__(self, command: str, folder: Path, scratch: Path, writes: bool) -> None:
         """`scratch` is the folder for temporary files."""
         self.check = check_in(command)
-        is_watched = self.check or writes
-        reads = partial(text_in, folder)
-        self._report = report_for(self.check or TESTS_WITHIN, command, scratch, reads) if is_watched else None
-        is_traced = self.check and not self.check.alone and find_shell(folder).endswith("bash")
-        self._failed_calls = FailedCalls(command, scratch) if is_traced else None
-        trap = self._failed_calls.trap if self._failed_calls else ""
-        self.command = f"{trap}{command}{self._report.arguments if self._report else ''}"
+        needs_report = self.check or writes
+        read_file = partial(text_in, folder)
+        self._report = report_for(self.check or TESTS_WITHIN, command, scratch, read_file) if needs_report else None
+        needs_trap = self.check and not self.check.alone and find_shell(folder).endswith("bash")
+        self._failed_calls = FailedCalls(command, scratch) if needs_trap else None
+        trap_text = self._failed_calls.trap if self._failed_calls else ""
+        self.command = f"{trap_text}{command}{self._report.arguments if self._report else ''}"
         """The command as it is to be run."""
 
     def environment(self, before: Mapping[str, str], reports: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ class CheckWatch:
         """Returns the report of the check; None if the command ran none."""
         if not (self.check or self._report):
             return None
-        result = await asyncio.to_thread(judged, self.check or TESTS_WITHIN, code, output, self._report)
-        if result.ok is None and self._failed_calls:
-            result = await asyncio.to_thread(self._failed_calls.last_check, output) or result
-        return result if self.check or result.ok is False else None
+        check_report = await asyncio.to_thread(judged, self.check or TESTS_WITHIN, code, output, self._report)
+        if check_report.ok is None and self._failed_calls:
+            check_report = await asyncio.to_thread(self._failed_calls.last_check, output) or check_report
+        return check_report if self.check or check_report.ok is False else None

@@ -258,8 +258,8 @@ def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
         return True
     if check.words[0] == "pytest" and code == PYTEST_USAGE:
         return not BROKEN_SETUP.search(output)
-    beginning = "\n".join(output.strip().splitlines()[:USAGE_LINES])
-    return code != 0 and USAGE.search(beginning) is not None
+    first_lines = "\n".join(output.strip().splitlines()[:USAGE_LINES])
+    return code != 0 and USAGE.search(first_lines) is not None
 
 
 def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | None) -> CheckReport:
@@ -281,15 +281,15 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
             judged_run = _result(check, True if results.ran else None, results.ran)
         return judged_run.model_copy(update={"passed": tuple(results.passed)})
     pattern = COUNTS.get(check.words[0]) if check.kind == "tests" else None
-    counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
+    test_counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
     if code and not check.alone:
         return _result(check, None)
     if code:
-        return _failed(check, sum(counts) if check.words[0] in COUNTS_ALL else 0, *_printed(check, output))
+        return _failed(check, sum(test_counts) if check.words[0] in COUNTS_ALL else 0, *_printed(check, output))
     if pattern is None:
         return _result(check, True)
     # A runner of this kind prints one number. If one of several numbers is 0, another program printed the rest.
-    ran_count = 0 if check.words[0] in ONE_COUNT and 0 in counts else sum(counts)
+    ran_count = 0 if check.words[0] in ONE_COUNT and 0 in test_counts else sum(test_counts)
     return _result(check, True if ran_count else None, ran_count)
 
 

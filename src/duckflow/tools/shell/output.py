@@ -76,10 +76,10 @@ class Excerpt:
         self._lines += text.count("\n")
         if self._room:
             self._causes.add(text)
-        room = self._head_size - len(self._head)
-        if room > 0:
-            self._head += text[:room]
-            text = text[room:]
+        head_room = self._head_size - len(self._head)
+        if head_room > 0:
+            self._head += text[:head_room]
+            text = text[head_room:]
         self._tail += text
         # The tail may grow to twice its size before it is cut, so that cutting is rare.
         if len(self._tail) > 2 * self._tail_size:
@@ -92,13 +92,13 @@ class Excerpt:
         head = self._head[: self._head.rfind("\n") + 1] or self._head + "\n"
         tail = self._tail[len(self._tail) - self._tail_size :]
         tail = tail[tail.find("\n") + 1 :] or tail
-        offset, end, pieces = min(len(head), len(self._head)), self._seen - len(tail), [head]
-        for passage in self._causes.passages(offset, end, self._room) if failed else ():
+        offset, tail_offset, pieces = min(len(head), len(self._head)), self._seen - len(tail), [head]
+        for passage in self._causes.passages(offset, tail_offset, self._room) if failed else ():
             pieces += [_left_out(passage.start - offset), *(f"{line}\n" for line in passage.lines)]
             offset = passage.end
         # If there is only one gap, its lines are named, so that the model can ask for them.
         lines = f", lines {head.count(NEWLINE) + 1} to {self._lines - tail.count(NEWLINE)}" if len(pieces) == 1 else ""
-        return REDRAWN.sub("", "".join([*pieces, _left_out(end - offset, lines), tail]))
+        return REDRAWN.sub("", "".join([*pieces, _left_out(tail_offset - offset, lines), tail]))
 
 
 def _left_out(characters: int, lines: str = "") -> str:

@@ -143,7 +143,7 @@ class ShellRun(Tool[ShellArgs]):
             return Deed("read")
         judgement = self._judge(args.command)
         network_always, is_sandboxed = self._sandbox.paths.settings.network, self._sandbox.kind != "none"
-        is_shut_in = is_sandboxed and not (args.network or network_always or args.secrets or args.background)
+        is_fully_confined = is_sandboxed and not (args.network or network_always or args.secrets or args.background)
         command = JudgedCommand(
             judgement.verdict,
             judgement.reasons,
@@ -152,8 +152,8 @@ class ShellRun(Tool[ShellArgs]):
             online=args.network or network_always,
             spares_packs=self._sandbox.kind == "bubblewrap",
             secrets=args.secrets and not self._secrets_allowed(),
-            shut_in=is_shut_in,
-            tools=judgement.tools if is_shut_in else (),
+            shut_in=is_fully_confined,
+            tools=judgement.tools if is_fully_confined else (),
             leaves=judgement.leaves,
         )
         return Deed("read" if self.reads_only(args) else "run", command=command)
@@ -200,25 +200,25 @@ class ShellRun(Tool[ShellArgs]):
         return _access(names_secret, args.secrets or self._secrets_allowed())
 
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
-        writes, settings = self._writes(args), self._settings
+        may_write, settings = self._writes(args), self._settings
         output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
         paths = self._sandbox.paths
-        watch = CheckWatch(args.command, paths.folder, paths.scratch.folder, writes)
-        launch = shell_launch(self._sandbox, settings, watch.command, args.network)
+        check_watch = CheckWatch(args.command, paths.folder, paths.scratch.folder, may_write)
+        launch = shell_launch(self._sandbox, settings, check_watch.command, args.network)
         # A command that only looks at the end of the output must not hide how the program before it ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
-        if not writes:
+        if not may_write:
             # A command that needs no permission must use the programs of the system, not programs of the same name in
             # the folder, and not the folder's settings of git.
             outside_path = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside_path}
-        confined_launch = await _confined(self._sandbox, launch, args.network, writes, self._secret_access(args))
+        confined_launch = await _confined(self._sandbox, launch, args.network, may_write, self._secret_access(args))
         # Where the machine itself is the sandbox, a command keeps the machine's own place for temporary files.
         reports = confined_launch.environment["TMPDIR"] if confined_launch.temporary else str(paths.scratch.folder)
-        confined_launch.environment = watch.environment(confined_launch.environment, reports)
-        process = await Process.start(confined_launch, partial(_take, output, watch))
-        return Running(args, process, output, writes, call.pause, watch)
+        confined_launch.environment = check_watch.environment(confined_launch.environment, reports)
+        process = await Process.start(confined_launch, partial(_take, output, check_watch))
+        return Running(args, process, output, may_write, call.pause, check_watch)
 
     async def _finish(self, running: Running) -> Done:
         limit = self._limit(running.args)
@@ -317,9 +317,9 @@ class ShellRun(Tool[ShellArgs]):
         return phrase.with_cause(cause) if cause else phrase
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
-        ending = "It was ended" if gone else "It was told to end, but some of it may still run"
+        ending_text = "It was ended" if gone else "It was told to end, but some of it may still run"
         return ToolError(
-            f"Timed out after {limit} s. {ending}. Give a larger timeout_seconds (at most "
+            f"Timed out after {limit} s. {ending_text}. Give a larger timeout_seconds (at most "
             f"{self._settings.longest_seconds}), or background=true for a server. Output until then:\n"
             f"{running.output.text(failed=True) or '(none)'}",
             "shell.timed_out" if gone else "shell.not_ended",

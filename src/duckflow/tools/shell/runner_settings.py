@@ -71,8 +71,8 @@ async def doubted(result: ActionResult, state: AgentState) -> ActionResult:
         return result
     key, names = ("check_doubted", deciding_paths) if deciding_paths else ("tests_left_out", left_out_tests)
     why = note(state.language, key, files=", ".join(names), check=result.check.check)
-    check = result.check.model_copy(update={"ok": None, "left_out": () if deciding_paths else left_out_tests})
-    return result.model_copy(update={"check": check, "for_model": f"{result.for_model}\n{why}"})
+    doubted_check = result.check.model_copy(update={"ok": None, "left_out": () if deciding_paths else left_out_tests})
+    return result.model_copy(update={"check": doubted_check, "for_model": f"{result.for_model}\n{why}"})
 
 
 def deciding_files(report: CheckReport, before: int, changed: Iterable[str], text_of: TextOf) -> list[str]:
@@ -95,9 +95,9 @@ def _decides(words: list[str], path: str, text_of: TextOf) -> bool:
     if runner in PACKAGE_RUNNERS or name == PACKAGE:
         return name == PACKAGE and not _plain_package(text_of(path), words)
     if runner in ("pytest", "python", "unittest"):
-        is_loading = (TEST_NAME.fullmatch(name) or name == "__init__.py") and LOADS_PLUGINS.search(text_of(path))
-        is_plain = runner != "pytest" or _plain_for_pytest(name, path, text_of)
-        return bool(PYTHON_START.fullmatch(name) or is_loading) or not is_plain
+        loads_plugins = (TEST_NAME.fullmatch(name) or name == "__init__.py") and LOADS_PLUGINS.search(text_of(path))
+        is_harmless_file = runner != "pytest" or _plain_for_pytest(name, path, text_of)
+        return bool(PYTHON_START.fullmatch(name) or loads_plugins) or not is_harmless_file
     if runner in ("jest", "vitest", "mocha"):
         return bool(JAVASCRIPT.fullmatch(name))
     return bool(SCRIPTS.fullmatch(name))
@@ -110,8 +110,8 @@ def _is_loaded(words: list[str], path: str) -> bool:
         if not option.startswith("-") or (TEST_NAME.fullmatch(_name(path)) and option[:2] not in ("-p", "-c")):
             continue
         joined_value = option.partition("=")[2] if option.startswith("--") else option[2:]
-        value = (joined_value or next_word).removeprefix("./").removesuffix(".py").replace("\\", "/")
-        names = {value, value.replace(".", "/")} if value else set[str]()
+        option_value = (joined_value or next_word).removeprefix("./").removesuffix(".py").replace("\\", "/")
+        names = {option_value, option_value.replace(".", "/")} if option_value else set[str]()
         if any(name in (plain_path, path) or plain_path.endswith(f"/{name}") for name in names):
             return True
     return False
@@ -130,13 +130,13 @@ def is_checker_setting(path: str) -> bool:
 
 def with_scripts(names: Iterable[str], folder: Path) -> set[str]:
     """Returns the names, and all names in shell scripts among them, and so on. Among them are the files that run."""
-    found, waiting = set[str](), list(names)
-    while waiting and len(found) < MOST_NAMES:
-        name = waiting.pop()
-        if name not in found and name.endswith((".sh", ".bash", ".mk")):
-            waiting += re.findall(PATH_WORD, text_in(folder, name))
-        found.add(name.removeprefix("./"))
-    return found
+    found_names, waiting_names = set[str](), list(names)
+    while waiting_names and len(found_names) < MOST_NAMES:
+        name = waiting_names.pop()
+        if name not in found_names and name.endswith((".sh", ".bash", ".mk")):
+            waiting_names += re.findall(PATH_WORD, text_in(folder, name))
+        found_names.add(name.removeprefix("./"))
+    return found_names
 
 
 def _names_in_script(report: CheckReport, folder: Path) -> set[str]:
@@ -188,23 +188,23 @@ def _plain_for_pytest(name: str, path: str, text_of: TextOf) -> bool:
 
 def left_out_by_settings(settings: "Iterable[FileVersions]", files: Iterable[str]) -> list[str]:
     """Returns the files of tests that pytest finds by itself, and that a changed `testpaths` leaves out."""
-    moves = [(_testpaths(change.path, change.old), _testpaths(change.path, change.new)) for change in settings]
+    changes = [(_testpaths(change.path, change.old), _testpaths(change.path, change.new)) for change in settings]
     tests = [
         file for file in files if TEST_NAME.fullmatch(_name(file)) and not file.startswith(".") and "/." not in file
     ]
     return [
         file
         for file in tests
-        if any(after and _lies_in(file, before) and not _lies_in(file, after) for before, after in moves)
+        if any(after and _lies_in(file, before) and not _lies_in(file, after) for before, after in changes)
     ]
 
 
 def _testpaths(name: str, text: str) -> list[str]:
     try:
-        value = (_ini_settings(text) if name in INI else _toml_settings(text)).get("testpaths", [])
+        paths = (_ini_settings(text) if name in INI else _toml_settings(text)).get("testpaths", [])
     except (ValueError, AttributeError, RecursionError):
         return []
-    return value.split() if isinstance(value, str) else [str(place) for place in cast("list[Any]", value)]
+    return paths.split() if isinstance(paths, str) else [str(place) for place in cast("list[Any]", paths)]
 
 
 def _lies_in(file: str, places: Sequence[str]) -> bool:

@@ -105,11 +105,11 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 async def look_up(host: str, port: int) -> Sequence[str]:
     """Looks a name up in a thread that nobody waits for, so that a slow name server does not delay Duckflow's end."""
     loop = asyncio.get_running_loop()
-    result: asyncio.Future[Sequence[str]] = loop.create_future()
+    lookup_future: asyncio.Future[Sequence[str]] = loop.create_future()
 
     def tell(addresses: Sequence[str]) -> None:
-        if not result.done():
-            result.set_result(addresses)
+        if not lookup_future.done():
+            lookup_future.set_result(addresses)
 
     def seek() -> None:
         addresses: list[str] = []
@@ -119,7 +119,7 @@ async def look_up(host: str, port: int) -> Sequence[str]:
             loop.call_soon_threadsafe(tell, addresses)
 
     threading.Thread(target=seek, daemon=True).start()
-    return await result
+    return await lookup_future
 
 
 class Network(NamedTuple):

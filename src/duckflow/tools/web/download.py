@@ -87,14 +87,14 @@ async def asked(
 
 
 def _redirected(at: WebAddress, location: str) -> WebAddress:
-    target = read_address(urljoin(at.url, location).partition("#")[0])
-    if at.same_site(target):
-        return target
+    target_address = read_address(urljoin(at.url, location).partition("#")[0])
+    if at.same_site(target_address):
+        return target_address
     for_model = (
-        f"{at.url} leads to another place: {target.url} was not fetched. "
+        f"{at.url} leads to another place: {target_address.url} was not fetched. "
         "If it is what you want, fetch it by that address."
     )
-    raise ToolError(for_model, "web.elsewhere", host=at.host, other=target.site)
+    raise ToolError(for_model, "web.elsewhere", host=at.host, other=target_address.site)
 
 
 def _text_kind(at: WebAddress, content_type: str) -> tuple[str, str]:
@@ -108,16 +108,16 @@ def _text_kind(at: WebAddress, content_type: str) -> tuple[str, str]:
 
 async def read_body(answer: HttpAnswer, most: int) -> bytes:
     """Reads the body, and raises a ToolError if it is longer than `most` bytes."""
-    body = bytearray()
-    is_packed = "content-encoding" in answer.headers
-    if not is_packed and int(answer.headers.get("content-length", "0") or 0) > most:
+    body_bytes = bytearray()
+    is_compressed = "content-encoding" in answer.headers
+    if not is_compressed and int(answer.headers.get("content-length", "0") or 0) > most:
         raise too_large(most)
     async with aclosing(answer.pieces()) as pieces:
         async for piece in pieces:
-            body += piece
-            if len(body) > most:
+            body_bytes += piece
+            if len(body_bytes) > most:
                 raise too_large(most)
-    return bytes(body)
+    return bytes(body_bytes)
 
 
 def too_large(most: int) -> ToolError:

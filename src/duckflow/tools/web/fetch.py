@@ -51,7 +51,7 @@ class FetchPage(WebTool[FetchArgs]):
             self._kept[address.url] = await self._fetch(address)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-        head, pages = self._kept[address.url]
+        page_heading, pages = self._kept[address.url]
         if args.page > len(pages):
             for_model = f"{address.url} has {len(pages)} pages; there is no page {args.page}."
             raise ToolError(for_model, "web.no_such_page", pages=len(pages), page=args.page)
@@ -61,7 +61,7 @@ class FetchPage(WebTool[FetchArgs]):
         )
         page_numbers = {"page": args.page, "pages": len(pages)}
         phrase = say("web.fetched", site=address.site, characters=len(text), **page_numbers)
-        return Done(f"{head}\n{MATERIAL}\n\n{text}{more_note}", phrase)
+        return Done(f"{page_heading}\n{MATERIAL}\n\n{text}{more_note}", phrase)
 
     def _is_kept(self, args: FetchArgs) -> bool:
         """Says whether the wanted piece is stored. The first piece is always fetched anew, because the page may have
@@ -90,5 +90,5 @@ class FetchPage(WebTool[FetchArgs]):
 
     def _told(self, address: WebAddress, title: str, text: str) -> tuple[str, list[str]]:
         text = "".join(char for char in text if char.isprintable() or char in "\n\t")
-        head = address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
-        return head, cut_pages(text.strip() or "(no text)", self._settings.page_characters)
+        page_heading = address.url + (f" {json.dumps(title[:200], ensure_ascii=False)}" if title else "")
+        return page_heading, cut_pages(text.strip() or "(no text)", self._settings.page_characters)

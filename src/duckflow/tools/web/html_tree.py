@@ -68,15 +68,15 @@ class Element:
                 yield from element.own(tags, through)
 
     def text(self) -> str:
-        pieces: list[str] = []
+        text_pieces: list[str] = []
         pending: list[Element | str] = [self]
         while pending:
             node = pending.pop()
             if isinstance(node, str):
-                pieces.append(node)
+                text_pieces.append(node)
             else:
                 pending += node.children[::-1]
-        return "".join(pieces)
+        return "".join(text_pieces)
 
 
 class _Builder(HTMLParser):
@@ -143,12 +143,12 @@ def _seen(html: str) -> Iterator[str]:
     """Yields the page without comments, scripts and the like. Each kind is looked for only once, so that the time is
     bounded."""
     offset = 0
-    while beginning := UNSEEN_BEGINS.search(html, offset):
-        yield html[offset : beginning.start()]
-        end = re.compile(r"--!?>" if beginning[1] else rf"</{beginning[2]}\s*>", re.IGNORECASE).search(
-            html, beginning.end()
+    while unseen_start := UNSEEN_BEGINS.search(html, offset):
+        yield html[offset : unseen_start.start()]
+        unseen_end = re.compile(r"--!?>" if unseen_start[1] else rf"</{unseen_start[2]}\s*>", re.IGNORECASE).search(
+            html, unseen_start.end()
         )
-        if end is None:
+        if unseen_end is None:
             return
-        offset = end.end()
+        offset = unseen_end.end()
     yield html[offset:]

@@ -157,30 +157,30 @@ class _Writer:
         start = element.attrs.get("start", "1")
         number = int(start) if start.isdecimal() and len(start) < 9 else 1
         items: list[str] = []
-        for item in element.elements():
-            if self._is_noise(item):
+        for list_element in element.elements():
+            if self._is_noise(list_element):
                 continue
-            blocks = self.blocks(item.children if item.tag == "li" else [item])
+            blocks = self.blocks(list_element.children if list_element.tag == "li" else [list_element])
             if not blocks:
                 continue
-            marker = f"{number}. " if element.tag == "ol" else "- "
+            list_marker = f"{number}. " if element.tag == "ol" else "- "
             number += 1
-            items.append(_item(marker, blocks[0], blocks[1:]))
+            items.append(_item(list_marker, blocks[0], blocks[1:]))
         return "\n".join(items)
 
     def _terms(self, element: Element) -> Iterator[str]:
         """Yields terms with their descriptions; both may be in groups."""
         terms: list[str] = []
-        for item in element.own(("dt", "dd"), ("div",)):
-            if item.tag == "dt":
-                terms.append(self.line(item.children) or " ".join(self.blocks(item.children)))
+        for term_element in element.own(("dt", "dd"), ("div",)):
+            if term_element.tag == "dt":
+                terms.append(self.line(term_element.children) or " ".join(self.blocks(term_element.children)))
                 continue
-            head = ", ".join(f"**{term.rstrip(':：')}**" for term in terms if term)
-            description = self.blocks(item.children) or [""]
+            label = ", ".join(f"**{term.rstrip(':：')}**" for term in terms if term)
+            description = self.blocks(term_element.children) or [""]
             first_block = (
-                f"{head}: {description[0]}" if head and not _is_list(description[0]) else head or description[0]
+                f"{label}: {description[0]}" if label and not _is_list(description[0]) else label or description[0]
             )
-            yield _item("- ", first_block, description if first_block == head else description[1:])
+            yield _item("- ", first_block, description if first_block == label else description[1:])
             terms = []
         if terms:
             yield "\n".join(f"- **{term}**" for term in terms)
@@ -190,11 +190,11 @@ class _Writer:
         children = [list(row.elements()) for row in table.own(("tr",), TABLE_PARTS) if not self._is_noise(row)]
         rows = [[cell for cell in row if cell.tag in ("td", "th") and not self._is_noise(cell)] for row in children]
         rows = [row for row in rows if row]
-        widest = max(map(len, rows), default=0)
-        laid_out = widest < 2 or any(next(cell.all(*LAID_OUT), None) for row in rows for cell in row)
+        most_cells = max(map(len, rows), default=0)
+        is_layout = most_cells < 2 or any(next(cell.all(*LAID_OUT), None) for row in rows for cell in row)
         for caption in table.own(("caption",), ()):
             yield self.line(caption.children)
-        if laid_out:
+        if is_layout:
             for cell in (cell for row in rows for cell in row):
                 yield from self.blocks(cell.children)
             return
@@ -210,8 +210,8 @@ class _Writer:
         for cell in row:
             text = " ".join(self.blocks(cell.children)).replace("\n", " ").replace("|", "\\|")
             yield text
-            span = cell.attrs.get("colspan", "1")
-            yield from [""] * (min(int(span), 20) - 1 if span.isdecimal() and len(span) < 4 else 0)
+            column_span = cell.attrs.get("colspan", "1")
+            yield from [""] * (min(int(column_span), 20) - 1 if column_span.isdecimal() and len(column_span) < 4 else 0)
 
     def _inline(self, node: "Element | str") -> str:
         if isinstance(node, str):
@@ -224,15 +224,15 @@ class _Writer:
         if tag == "br":
             return BREAK
         if tag == "img":
-            alt = _flat(node.attrs.get("alt", ""))
-            return f"![{alt}]({self._whole(node.attrs.get('src', ''))})" if alt else ""
+            alt_text = _flat(node.attrs.get("alt", ""))
+            return f"![{alt_text}]({self._whole(node.attrs.get('src', ''))})" if alt_text else ""
         if tag in CODE:
             return _code(node.text())
         inner_text = "".join(map(self._inline, node.children))
         if tag == "a":
             return self._link(inner_text, node.attrs.get("href", ""))
-        if mark := MARKS.get(tag):
-            return _marked(inner_text, mark)
+        if emphasis_mark := MARKS.get(tag):
+            return _marked(inner_text, emphasis_mark)
         return {
             "sup": f"^{inner_text}" if inner_text.strip() else "",
             "rt": f"({inner_text})",
@@ -273,8 +273,8 @@ def _marked(inside: str, mark: str) -> str:
     text = inside.strip()
     if not text or BREAK in text or text.startswith(mark):
         return inside
-    before, after = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
-    return f"{before}{mark}{text}{mark}{after}"
+    leading_blanks, trailing_blanks = inside[: len(inside) - len(inside.lstrip())], inside[len(inside.rstrip()) :]
+    return f"{leading_blanks}{mark}{text}{mark}{trailing_blanks}"
 
 
 def _code(text: str) -> str:

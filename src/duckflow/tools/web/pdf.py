@@ -25,15 +25,15 @@ async def read_pdf(data: bytes, seconds: float) -> str:
     # -P keeps Python from running a pypdf.py of the work folder instead.
     launch = Launch((sys.executable, "-P", "-m", "duckflow.tools.web.pdf"), Path("/"), os.environ)
     try:
-        printed = await collect(launch, data, seconds, MOST_BYTES)
+        printed_text = await collect(launch, data, seconds, MOST_BYTES)
     except TimeoutError:
         raise _unreadable(f"reading it took longer than {seconds:g} s") from None
     except FloodError:
         raise _unreadable("it has more text than anybody reads") from None
-    if printed.code:
-        lines = printed.err.decode("utf-8", "replace").strip().splitlines()
-        raise _unreadable(lines[-1][:200] if lines else f"exit code {printed.code}")
-    return printed.out.decode("utf-8", "replace")
+    if printed_text.code:
+        lines = printed_text.err.decode("utf-8", "replace").strip().splitlines()
+        raise _unreadable(lines[-1][:200] if lines else f"exit code {printed_text.code}")
+    return printed_text.out.decode("utf-8", "replace")
 
 
 def _unreadable(why: str) -> ToolError:
@@ -51,11 +51,11 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     reader = pypdf.PdfReader(io.BytesIO(sys.stdin.buffer.read()))
     title = reader.metadata.title if reader.metadata else ""
-    out = io.TextIOWrapper(sys.stdout.buffer, "utf-8", "replace")
-    out.write(" ".join((title or "").split()) + "\n")
+    output_stream = io.TextIOWrapper(sys.stdout.buffer, "utf-8", "replace")
+    output_stream.write(" ".join((title or "").split()) + "\n")
     for number, page in enumerate(reader.pages, 1):
-        out.write(f"[page {number} of {len(reader.pages)}]\n{page.extract_text().strip()}\n\n")
-    out.flush()
+        output_stream.write(f"[page {number} of {len(reader.pages)}]\n{page.extract_text().strip()}\n\n")
+    output_stream.flush()
 
 
 if __name__ == "__main__":

@@ -73,13 +73,13 @@ class SearchWeb(WebTool[SearchArgs]):
         from duckflow.tools.web.download import asked, read_body
 
         engine, address = self._set_up(), self.address(args)
-        headers, body = {"accept": "application/json"}, None
+        headers, request_body = {"accept": "application/json"}, None
         if engine.kind == "brave":
             headers["x-subscription-token"] = engine.key
         if engine.kind == "tavily":
             headers["authorization"] = f"Bearer {engine.key}"
-            body = {"query": args.query, "max_results": self._settings.results}
-        async with asked(address, self._network, headers, body, own=engine.kind == "searxng") as answer:
+            request_body = {"query": args.query, "max_results": self._settings.results}
+        async with asked(address, self._network, headers, request_body, own=engine.kind == "searxng") as answer:
             if not answer.is_success:
                 for_model = f"{address.host} answered with HTTP {answer.status}. Is its key right, and not used up?"
                 raise ToolError(for_model, "web.status", host=address.host, status=answer.status)
@@ -93,8 +93,8 @@ class SearchWeb(WebTool[SearchArgs]):
 
 def _results(answer: Any) -> list[tuple[str, str, str]]:
     """Returns title, address and text of each result. The three engines only name these fields differently."""
-    table = as_table(answer)
-    rows = tables(table.get("results") or as_table(table.get("web")).get("results"))
+    answer_table = as_table(answer)
+    rows = tables(answer_table.get("results") or as_table(answer_table.get("web")).get("results"))
     return [
         (_line(row.get("title")), _line(row.get("url")), _line(row.get("content") or row.get("description")))
         for row in rows
