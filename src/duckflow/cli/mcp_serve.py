@@ -50,9 +50,9 @@ def serve(words: Words, paths: Paths, named: Sequence[str] = ()) -> int:
     """Holds conversations in the named folders and below; if no folder is named, in the current folder and below."""
     bounds = ServeBounds.of(named)
     # Everything else that is printed goes to stderr: stdout carries messages only.
-    messages = os.dup(STDOUT)
+    message_output = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
-    asyncio.run(_serve(words, paths, messages, bounds))
+    asyncio.run(_serve(words, paths, message_output, bounds))
     return 0
 
 
