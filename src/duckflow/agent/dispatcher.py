@@ -286,7 +286,7 @@ class Dispatcher:
         changed: list[str] = []
         try:
             async with self._kept.around(call, actor, self._hooks.follow(tool)) as changed:
-                outcome = await (begun or tool.run_for(call.args, actor.call()))
+                outcome = await (begun or call.run(actor))
                 outcome = await self._hooks.after(call, outcome, actor)
         except Exception as problem:
             failure = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)

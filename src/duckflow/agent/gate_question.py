@@ -26,7 +26,9 @@ GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm
 MOST_WORDS = 500
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
-MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.expands"}
+MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.option_unknown", "harm.expands"}
+"""Reasons why a command may change files that it does not name. An unknown option may hold or name orders (`sed -i`,
+`sed -f`), or form the name of a file that is written (`sed -i.bak`)."""
 HARMS_FILES = frozenset(
     f"harm.{key}"
     for key in ("deletes_tree", "deletes_broad", "deletes_found", "empties", "mirror_deletes", "git_deletes")

@@ -28,7 +28,7 @@ from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answers import about_plan, named_in
 from duckflow.i18n.template import note
-from duckflow.safety.path_names import names_file
+from duckflow.safety.path_names import names_file, shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.risk import Assessment, Deed, Mode, Ruling, assess, judge
 from duckflow.state.action import CHANGING, PROPOSE_PLAN, REVISE_PLAN, Action, Decision
@@ -36,7 +36,8 @@ from duckflow.state.data import Phrase, say
 from duckflow.state.message import AT_GATE, Message, said_since
 from duckflow.state.plan import Plan
 from duckflow.state.question import NOBODY, Answer, Preview, Question
-from duckflow.tools.tool import AnyTool, Args
+from duckflow.tools.files.change import refused_as_changed
+from duckflow.tools.tool import AnyTool, Args, Done
 
 
 class Ready(NamedTuple):
@@ -50,6 +51,14 @@ class Ready(NamedTuple):
     """The reason why a hook wants the user to be asked."""
     allowed: bool = False
     """True if a hook that is entitled to do so has allowed the action."""
+    places: tuple[str, ...] = ()
+    """The places to which the paths of the call led when it was prepared. The user was asked about these."""
+
+    def run(self, actor: Actor) -> Awaitable[Done]:
+        """Runs the tool, unless its paths lead elsewhere by now."""
+        if self.tool.places(self.args) != self.places:
+            raise refused_as_changed(", ".join(map(shown, self.tool.touches(self.args))))
+        return self.tool.run_for(self.args, actor.call())
 
 
 class Clearance(NamedTuple):

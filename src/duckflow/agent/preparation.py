@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
@@ -36,9 +36,13 @@ class Preparation:
 
     def part(self, actions: Sequence[Action]) -> list[Action]:
         """Returns the next actions that belong together: all neighbouring changes, or all neighbouring reads, or else a
-        single action. The user is asked about them in one question."""
+        single action. The user is asked about them in one question. A file tool after a command is asked about when the
+        command is over, because the command decides where the tool's path leads and what a file there does."""
         changes = list(takewhile(self.changes, actions))
-        return changes or list(takewhile(lambda action: self.reads(action.operation), actions)) or list(actions[:1])
+        neighbours = enumerate(pairwise(changes), 1)
+        end = next((index for index, pair in neighbours if not self._writes(pair[0]) and self._writes(pair[1])), None)
+        reads = takewhile(lambda action: self.reads(action.operation), actions)
+        return changes[:end] or list(reads) or list(actions[:1])
 
     async def in_order(self, decision: Decision, asks: bool, language: str) -> list[Action]:
         """Returns the actions in the order in which they run, with their tools ready. If the reply or a call asks the
@@ -87,6 +91,10 @@ class Preparation:
         tool = self.tool(operation)
         return tool is not None and tool.effect == "read"
 
+    def _writes(self, action: Action) -> bool:
+        tool = self.tool(action.operation)
+        return tool is not None and tool.effect == "write"
+
     def acts(self, action: Action) -> bool:
         """Says whether the action does more than look at something or talk. Starting a job counts as more."""
         if (tool := self.tool(action.operation)) is None:
@@ -133,7 +141,7 @@ class Preparation:
     def ready(self, action: Action) -> Ready:
         tool = self._toolbox.find(action.operation)
         args = self._arguments(tool, action)
-        return Ready(action, tool, args, tool.preview(args))
+        return Ready(action, tool, args, tool.preview(args), places=tool.places(args))
 
     def _arguments(self, tool: AnyTool, action: Action) -> Args:
         """Returns the checked arguments. They are checked once for each action object: when a text or the user changes

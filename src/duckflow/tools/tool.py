@@ -173,6 +173,11 @@ class Tool(ABC, Generic[A]):
         are unknown: then everything is saved."""
         return tuple(str(value) for name in self.paths if (value := getattr(args, name, "")))
 
+    def places(self, args: A) -> tuple[str, ...]:
+        """Returns the places to which these paths lead now. A call runs only where they are still the same as when the
+        user was asked."""
+        return ()
+
     def command(self, args: A) -> str:
         """Returns the shell command of the call; empty if it runs none."""
         return ""

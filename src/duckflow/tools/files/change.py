@@ -169,12 +169,15 @@ def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
     """Raises a ToolError if the file is no longer as it was when the change was shown to the user."""
     previewed_fingerprint = seen.take_preview(path)
     if previewed_fingerprint is not None and previewed_fingerprint != fingerprint:
-        name = shown(path)
-        raise ToolError(
-            f"{name} changed after the change was shown to the user, so nothing was done. Read it again, then decide.",
-            "file.changed",
-            path=name,
-        )
+        raise refused_as_changed(shown(path))
+
+
+def refused_as_changed(name: str) -> ToolError:
+    return ToolError(
+        f"{name} changed after the change was shown to the user, so nothing was done. Read it again, then decide.",
+        "file.changed",
+        path=name,
+    )
 
 
 def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> Done:

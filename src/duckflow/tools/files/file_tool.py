@@ -187,6 +187,15 @@ class FileTool(Tool[A]):
         with explained_errors(self.workspace, path):
             return self.workspace.relative(path, follow)
 
+    def places(self, args: A) -> tuple[str, ...]:
+        return tuple(map(self._place, self.touches(args)))
+
+    def _place(self, path: str) -> str:
+        """Returns the real path, or the path as it is where it cannot be used."""
+        with suppress(ToolError):
+            return self.real_path(path)
+        return path
+
     def kind(self, path: str, follow: bool = True) -> Kind | None:
         """Returns the kind of file at a path; None if there is nothing."""
         with explained_errors(self.workspace, path):

@@ -74,11 +74,12 @@ class Asking:
             self._screen.note(self._words("question.elsewhere"))
 
     def take(self, text: str) -> Awaitable[Taken]:
-        """Hands the line to the conversation. An answer counts only for the question that is shown."""
+        """Hands the line to the conversation. An answer counts only for the question that is shown: another terminal
+        may have answered that one, and where the conversation runs in another process the next one may be open."""
         meaning = self._conversation.reads_as(text)
         if meaning not in ("nothing", "message"):
             self._typed.append(HIDDEN if meaning == "answer" and self.hides() else text.strip())
-        return self._conversation.take(text, self._shown if meaning == "answer" else "")
+        return self._conversation.take(text, (self._shown if meaning == "answer" else "") or None)
 
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:
         """Waits for the outcome of a line or an answer, and shows the outcome to the person who typed it."""
