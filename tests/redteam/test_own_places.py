@@ -5,6 +5,7 @@ import asyncio
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import sysconfig
@@ -63,6 +64,7 @@ def test_the_page_is_opened_by_no_program_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
 ) -> None:
     put(tmp_path / "programs", "xdg-open", f"gio open; kde-open; firefox; touch {tmp_path}/right")
+    put(tmp_path / "programs", "chromium", "xdg-open")
     planted(tmp_path, place, name, monkeypatch)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
@@ -116,7 +118,9 @@ async def test_a_graphics_card_is_asked_by_no_program_of_the_folder(
 ) -> None:
     work = planted(tmp_path, place, "nvidia-smi", monkeypatch)
     weights = tmp_path / "duck.gguf"
-    weights.write_bytes(b"GGUF")
+    key, kind = b"general.architecture", b"duck"
+    numbers = struct.pack("<IQQQ", 3, 0, 1, len(key)) + key + struct.pack("<IQ", 8, len(kind)) + kind
+    weights.write_bytes(b"GGUF" + numbers)
     # An editor starts Duckflow anywhere, and names the folder later.
     monkeypatch.chdir("/")
     own = tmp_path / "own"
@@ -278,7 +282,7 @@ INSTALLED = [
     "mv .venv/lib .venv/lib2; cp -r .venv/lib2 .venv/lib; echo 1 > .venv/lib/evil",
     "for place in .venv/lib/*/site-packages; do mkdir -p $place/duckflow; echo 1 > $place/duckflow/evil.py; done",
     "ln -sf /bin/true .venv/bin/python3",
-    "rm -rf .venv/lib64 && mkdir .venv/lib64 && echo 1 > .venv/lib64/evil",
+    "mv .venv/lib64 x; mkdir .venv/lib64; echo 1 > .venv/lib64/evil",
 ]
 
 

@@ -56,12 +56,12 @@ def _open_workspace(setup: Setup) -> Workspace:
         return _whole_machine(setup, home)
     private_paths = private_places(setup.folder, home, paths.private, shown_paths)
     if not setup.added:
-        return Workspace(setup.folder, private_paths, own_installation())
+        return Workspace(setup.folder, private_paths, own_installation(setup.folder))
     from duckflow.agent.wider_workspace import WiderWorkspace
 
     for folder in setup.added:
         private_paths = (*private_paths, *private_places(folder, home, paths.private, shown_paths))
-    return WiderWorkspace(setup.folder, private_paths, setup.added, own_installation())
+    return WiderWorkspace(setup.folder, private_paths, setup.added, own_installation(setup.folder))
 
 
 def _whole_machine(setup: Setup, home: Path) -> Workspace:

@@ -48,11 +48,11 @@ def keep_temporary_files_out(folders: Iterable[str | Path]) -> None:
         tempfile.tempdir = os.environ[TEMPORARY_VARIABLE] = outer_places[0]
 
 
-def own_installation() -> tuple[Path, ...]:
+def own_installation(folder: Path) -> tuple[Path, ...]:
     """Returns the parts of the environment that Duckflow runs in. They may lie in the work folder (in `.venv`), and who
     changes them changes Duckflow itself."""
     prefix = Path(os.path.realpath(sys.prefix))
-    return tuple(prefix / name for name in INSTALLED)
+    return tuple(prefix / name for name in INSTALLED) if prefix == folder.resolve() else (prefix,)
 
 
 def user_environment() -> dict[str, str]:

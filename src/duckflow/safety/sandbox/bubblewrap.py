@@ -81,7 +81,7 @@ class Bubblewrap(Sandbox):
                 mounts.keep(self.paths.covered())
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
             if keeps_installation:
-                mounts.guard([path for path in own_installation() if _lies_in(writable, path)])
+                mounts.guard([path for path in own_installation(self.paths.folder) if _lies_in(writable, path)])
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
                 packages = (place for place in self.paths.packages() if _lies_in(writable, place))
