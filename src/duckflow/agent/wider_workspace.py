@@ -13,9 +13,9 @@ from duckflow.safety.workspace import HERE, Workspace
 class WiderWorkspace(Workspace):
     """The work folder, and the folders that the user has added to it."""
 
-    def __init__(self, folder: Path, private: Sequence[Path], added: Sequence[Path]) -> None:
-        super().__init__(folder, private)
-        self._more = tuple(Workspace(path, private) for path in added)
+    def __init__(self, folder: Path, private: Sequence[Path], added: Sequence[Path], kept: Sequence[Path]) -> None:
+        super().__init__(folder, private, kept)
+        self._more = tuple(Workspace(path, private, kept) for path in added)
         self.added = tuple(workspace.root for workspace in self._more)
 
     def close(self) -> None:

@@ -1,6 +1,8 @@
 """`duckflow config`: shows and changes settings, and says where each value came from."""
 
+import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +119,13 @@ def _unset(options: Options, words: Words, paths: Paths) -> None:
 
 
 def _file(options: Options, paths: Paths) -> Path:
-    return Path.cwd() / PROJECT_FILE if options.project else paths.user_config
+    if not options.project:
+        return paths.user_config
+    path = Path.cwd() / PROJECT_FILE
+    if not path.resolve().is_relative_to(Path.cwd()):
+        # The folder may be a stranger's, and its link may lead to a file of the user's.
+        raise UsageError("config.unwritable", path=str(path), reason=os.strerror(errno.ELOOP))
+    return path
 
 
 def _require_known(name: str, words: Words) -> Key:

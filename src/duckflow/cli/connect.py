@@ -10,6 +10,7 @@ from duckflow.agent.session import Session
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
+from duckflow.programs.find import environment_outside
 from duckflow.state.data import say
 from duckflow.state.question import Answer, Question
 
@@ -83,6 +84,7 @@ async def _connect(setup: Setup, session: Session, choice: "ModelChoice") -> Con
     for note in choice.notes:
         session.emit(Noticed(what=note))
     places = Places(paths.models, paths.abilities, paths.local_log)
+    environment = environment_outside(setup.folder)
     # `connect` runs in a thread: a model's client is slow to load, and somebody may be typing.
-    provider = await asyncio.to_thread(connect, choice, llm, settings.local, places, os.environ)
+    provider = await asyncio.to_thread(connect, choice, llm, settings.local, places, environment)
     return Connected(provider, choice.why)

@@ -5,11 +5,11 @@ import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duckflow.cli.fleet_table import agreed, aligned, as_csv, as_markdown, fleet_line, table_lines, tell
 from duckflow.cli.parser import Options
+from duckflow.commands.export.document import save_output
 from duckflow.errors import UsageError
 from duckflow.fleet.engine import AttemptState
 from duckflow.fleet.ranking import side_by_side, why_first
@@ -196,10 +196,7 @@ def _write(text: str, options: Options) -> bool:
     if not options.output or options.output == "-":
         print_out(text)
         return False
-    try:
-        Path(options.output).expanduser().write_text(f"{text}\n", encoding="utf-8")
-    except OSError as problem:
-        raise UsageError("export.unwritable", path=options.output, reason=problem.strerror or "") from None
+    save_output(options.output, f"{text}\n")
     return True
 
 

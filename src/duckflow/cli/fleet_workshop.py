@@ -206,7 +206,7 @@ async def _run(
 
     settings = load(paths.user_config, Path(order.task.repository), {}).settings
     secrets = secrets_of(paths, order.task)
-    sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, [paths.data, paths.config])
+    sandbox = await asyncio.to_thread(choose, settings.sandbox, folder, paths.private)
     output = CommandOutput(0, KEPT, 0, lambda text, left_out: None)
     try:
         lacks_sandbox = sandbox.kind == "none" != settings.sandbox.kind and order.task.mode is not Mode.CONTAINED

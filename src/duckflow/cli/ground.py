@@ -13,6 +13,7 @@ from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup, folder_trust
 from duckflow.extensions.places import ExtensionPlaces
+from duckflow.programs.find import own_installation
 from duckflow.safety.path_names import private_places
 from duckflow.safety.workspace import Workspace
 from duckflow.state.mode import Mode
@@ -53,14 +54,14 @@ def _open_workspace(setup: Setup) -> Workspace:
         home = setup.folder
     if setup.contained:
         return _whole_machine(setup, home)
-    private_paths = private_places(setup.folder, home, (paths.data, paths.config), shown_paths)
+    private_paths = private_places(setup.folder, home, paths.private, shown_paths)
     if not setup.added:
-        return Workspace(setup.folder, private=private_paths)
+        return Workspace(setup.folder, private_paths, own_installation(setup.folder))
     from duckflow.agent.wider_workspace import WiderWorkspace
 
     for folder in setup.added:
-        private_paths = (*private_paths, *private_places(folder, home, (paths.data, paths.config), shown_paths))
-    return WiderWorkspace(setup.folder, private_paths, setup.added)
+        private_paths = (*private_paths, *private_places(folder, home, paths.private, shown_paths))
+    return WiderWorkspace(setup.folder, private_paths, setup.added, own_installation(setup.folder))
 
 
 def _whole_machine(setup: Setup, home: Path) -> Workspace:
@@ -70,8 +71,8 @@ def _whole_machine(setup: Setup, home: Path) -> Workspace:
 
     require_contained(os.environ, home, setup.really)
     keep_environment_to_itself()
-    own_folders = tuple(path.resolve() for path in (setup.paths.data, setup.paths.config))
-    return WiderWorkspace(setup.folder, own_folders, [Path("/")])
+    own_folders = tuple(path.resolve() for path in setup.paths.private)
+    return WiderWorkspace(setup.folder, own_folders, [Path("/")], ())
 
 
 def _answers_alone(setup: Setup, session: Session) -> Callable[[Question], Answer | None]:

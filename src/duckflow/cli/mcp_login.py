@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from duckflow.cli.web import open_browser
 from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -36,7 +37,7 @@ async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, 
     async def show(address: str) -> None:
         for line in (words("mcp.open_address"), address, words("mcp.paste")):
             print_out(plain(line))
-        await asyncio.to_thread(_open_browser, address)
+        await asyncio.to_thread(open_browser, address)
 
     stop_listening = _listen_for_pasted(landing_page)
     try:
@@ -98,10 +99,3 @@ def _take(landing: Landing, stop: Callable[[], None]) -> None:
     line = sys.stdin.readline()
     if not line or landing.take(line):
         stop()
-
-
-def _open_browser(address: str) -> None:
-    import webbrowser
-
-    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
-        webbrowser.open(address)

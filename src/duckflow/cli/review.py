@@ -12,6 +12,7 @@ from duckflow.cli.reviewing import STDIN, wanted_change
 from duckflow.cli.setup import Setup, folder_trust
 from duckflow.cli.signals import ended_by_signals
 from duckflow.cli.talk import MOST_PIPED, make_setup
+from duckflow.commands.export.document import save_output
 from duckflow.errors import UsageError, ended_well, exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
@@ -65,7 +66,7 @@ async def _review(options: Options, setup: Setup, piped: str) -> int:
             )
             text = "\n\n".join(filter(None, (findings_text, review_result.report.found)))
     if options.output:
-        Path(options.output).expanduser().write_text(f"{text}\n", "utf-8")
+        save_output(options.output, f"{text}\n")
     else:
         print_out(text if options.format != "text" else plain(text))
     if review_result.report.open:

@@ -87,10 +87,9 @@ class Sandboxes:
         paths, settings = self._setup.paths, self._setup.settings
         if self._contained:
             return contained_machine(self._setup.folder, settings.sandbox)
-        private_folders = [paths.data, paths.config]
         added_folders = tuple(folder for folder in self._setup.added if not folder.is_relative_to(paths.data))
         sandbox = choose(
-            settings.sandbox, self._setup.folder, private_folders, record=paths.tracked_secrets, added=added_folders
+            settings.sandbox, self._setup.folder, paths.private, record=paths.tracked_secrets, added=added_folders
         )
         if copied_folder := self._setup.copy_of:
             return sandbox.reaching(replace(sandbox.paths, stand_ins=((self._setup.folder, copied_folder),)))
@@ -158,7 +157,7 @@ def main() -> None:
 
     paths, folder = Paths.of_user(), Path.cwd()
     settings = load(paths.user_config, folder, {}).settings
-    sandbox = choose(settings.sandbox, folder, private=[paths.data, paths.config])
+    sandbox = choose(settings.sandbox, folder, private=paths.private)
     sandbox.close()
     print_out(Words(language_of(settings.language)).phrase(sandbox.says))
 

@@ -6,10 +6,12 @@ import importlib.util
 import ipaddress
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.cli.parser import Options
@@ -17,6 +19,7 @@ from duckflow.cli.run import read_language
 from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
+from duckflow.programs.find import environment_outside
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
 
@@ -71,7 +74,7 @@ async def _serve(listening: socket.socket, options: Options, words: Words, paths
         print_out(words("serve.address", address=address + visitors.token))
         _tell_more(web_address, address + visitors.token, options, words)
         if web_address.is_loopback and not options.no_open:
-            _open_browser(address + visitors.make_once())
+            open_browser(address + visitors.make_once())
     sys.stdout.flush()
     # The browser that was opened stays open.
     with ended_by_signals(serve_task.cancel, takes_along=False), contextlib.suppress(asyncio.CancelledError):
@@ -109,12 +112,21 @@ def qr_lines(text: str) -> list[str]:
     ]
 
 
-def _open_browser(address: str) -> None:
-    """Opens the address in a browser if there is a screen."""
+def open_browser(address: str) -> None:
+    """Opens the address in a browser if there is a screen. Python's module looks for browsers by PATH, and so do the
+    programs that it starts, so it runs where PATH names no place in the work folder."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        import webbrowser
-
-        webbrowser.open(address)
+        command = (sys.executable, "-P", "-m", "webbrowser", address)
+        environment, null_stream = environment_outside(Path.cwd()), subprocess.DEVNULL
+        subprocess.Popen(
+            command,
+            env=environment,
+            cwd="/",
+            stdin=null_stream,
+            stdout=null_stream,
+            stderr=null_stream,
+            start_new_session=True,
+        )
 
 
 def require_parts() -> None:

@@ -48,7 +48,9 @@ def this_machine() -> str:
     with contextlib.suppress(OSError):
         boot_id = (PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{platform.node()} {boot_id} {(PROC / 'self/ns/pid').readlink()}"
-    sysctl_run = subprocess.run(["sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False)
+    sysctl_run = subprocess.run(
+        ["/usr/sbin/sysctl", "-n", "kern.bootsessionuuid"], capture_output=True, text=True, check=False
+    )
     return f"{platform.node()} {sysctl_run.stdout.strip()}"
 
 
@@ -72,7 +74,7 @@ def born_at(pid: int) -> str:
         return "" if fields[0] == "Z" else fields[19]
     if PROC.joinpath("self").exists():
         return ""
-    ps_run = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    ps_run = subprocess.run(["/bin/ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return ps_run.stdout.strip()
 
 
@@ -111,7 +113,9 @@ def _processes() -> dict[int, SeenProcess]:
 
 def _processes_by_ps() -> dict[int, SeenProcess]:
     """Lists processes where there is no /proc (macOS). Every word of a line is taken for a variable."""
-    ps_output = subprocess.run(["ps", "axeww", "-o", "pid=,ppid=,command="], capture_output=True, check=False).stdout
+    ps_output = subprocess.run(
+        ["/bin/ps", "axeww", "-o", "pid=,ppid=,command="], capture_output=True, check=False
+    ).stdout
     rows = (line.split(None, 2) for line in ps_output.splitlines())
     return {int(row[0]): SeenProcess(int(row[1]), row[2].replace(b" ", b"\0")) for row in rows if len(row) == 3}
 
@@ -135,23 +139,28 @@ class HostCall(NamedTuple):
 class Host:
     """A Duckflow process started by `open`. It ends when this process ends, because this process holds its stdin."""
 
-    def __init__(self, process: asyncio.subprocess.Process, errors: IO[bytes], call: HostCall) -> None:
+    def __init__(
+        self, process: asyncio.subprocess.Process, errors: IO[bytes], call: HostCall, outer: Mapping[str, str]
+    ) -> None:
+        """`outer` is the environment for an engine of containers."""
         self._process = process
         self._errors = errors
         self._call = call
+        self._outer = outer
         self.conversation = RemoteConversation(call.socket)
 
     @classmethod
     async def open(cls, call: HostCall, folder: Path, marks: Mapping[str, str]) -> "Host":
-        await _clean(call)
+        # An engine of containers starts programs by their names; a Duckflow process leaves PATH to its commands.
+        outer_environment = environment_outside(folder, marks.get(MAIN_REPOSITORY, ""))
+        await _clean(call, outer_environment)
         handle, name = tempfile.mkstemp()
         Path(name).unlink()
         error_file = os.fdopen(handle, "w+b")
-        # An engine of containers starts programs by their names; a Duckflow process leaves PATH to its commands.
-        environment = environment_outside(folder, marks.get(MAIN_REPOSITORY, "")) if call.cleaning else os.environ
+        environment = outer_environment if call.cleaning else os.environ
         launch = Launch(call.command, folder, {**environment, **marks})
         process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL, error_file)
-        host = cls(process, error_file, call)
+        host = cls(process, error_file, call, outer_environment)
         try:
             await host._reach()
         except BaseException:
@@ -172,7 +181,7 @@ class Host:
                     break
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        await _clean(self._call)
+        await _clean(self._call, self._outer)
         self._call.socket.unlink(missing_ok=True)
         self._errors.close()
 
@@ -192,10 +201,10 @@ class Host:
         return self._errors.read().decode("utf-8", "replace").strip()[-LONGEST_REASON:] or "–"
 
 
-async def _clean(call: HostCall) -> None:
+async def _clean(call: HostCall, environment: Mapping[str, str]) -> None:
     """Removes leftovers. This also happens before a start, because a worker that died could not do it."""
     if call.cleaning:
-        await collect(Launch(call.cleaning, Path("/"), os.environ))
+        await collect(Launch(call.cleaning, Path("/"), environment))
 
 
 @contextlib.asynccontextmanager

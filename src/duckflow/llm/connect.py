@@ -53,7 +53,7 @@ def _embedded(
 
     weights_file = Weights(places.models, environ).holding(name)
     model, shown_name = weights_file.model, weights_file.path.stem if is_path(name) else name
-    window = min(local.context or fitting_context(model, this_machine()), model.context)
+    window = min(local.context or fitting_context(model, this_machine(search_path=environ.get("PATH"))), model.context)
     local = local.model_copy(update={"model": shown_name, "context": window})
     if settings.temperature is None:
         settings = settings.model_copy(update={"temperature": local.temperature})

@@ -15,6 +15,7 @@ PACKAGES = ("/site-packages", "/dist-packages")
 MAIN_REPOSITORY = "DUCKFLOW_FLEET_REPOSITORY"
 """A variable with the path of the main repository, for a process that works in a worktree of it. Other sessions work in
 that repository, so its programs are trusted no more than those of the work folder."""
+INSTALLED = ("bin", "lib", "lib64", "pyvenv.cfg")
 TEMPORARY_VARIABLE = "TMPDIR"
 TEMPORARY = ("/var/tmp", "/tmp")
 """Folders for temporary files that every system has."""
@@ -45,6 +46,13 @@ def keep_temporary_files_out(folders: Iterable[str | Path]) -> None:
         if TEMPORARY_VARIABLE in os.environ:
             _given.setdefault(TEMPORARY_VARIABLE, os.environ[TEMPORARY_VARIABLE])
         tempfile.tempdir = os.environ[TEMPORARY_VARIABLE] = outer_places[0]
+
+
+def own_installation(folder: Path) -> tuple[Path, ...]:
+    """Returns the parts of the environment that Duckflow runs in. They may lie in the work folder (in `.venv`), and who
+    changes them changes Duckflow itself."""
+    prefix = Path(os.path.realpath(sys.prefix))
+    return tuple(prefix / name for name in INSTALLED) if prefix == folder.resolve() else (prefix,)
 
 
 def user_environment() -> dict[str, str]:

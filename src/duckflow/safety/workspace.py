@@ -158,13 +158,13 @@ class Place(NamedTuple):
 class Workspace:
     """Opens, writes, moves and deletes files beneath one folder; a path that leads out is refused. Missing files, full
     disks and the like raise OSError; a refusal raises PathRefused. `private` lists places beneath the folder that are
-    refused too."""
+    refused too, and `kept` those that may only be read."""
 
     added: tuple[Path, ...] = ()  # Further folders that the user has added, in a workspace that knows them.
 
-    def __init__(self, folder: Path, private: Sequence[Path] = ()) -> None:
+    def __init__(self, folder: Path, private: Sequence[Path] = (), kept: Sequence[Path] = ()) -> None:
         self.root = folder.resolve()
-        self.private = tuple(private)
+        self.private, self._kept = tuple(private), tuple(kept)
         self._root = os.open(self.root, READ_FOLDER)
         self._let_go = weakref.finalize(self, os.close, self._root)
         self._walk = Walk(self._root)
@@ -191,7 +191,7 @@ class Workspace:
     def open(self, path: str, write: bool = False) -> BinaryIO:
         """Opens a plain file for reading. With `write`, also opens it for writing, and makes it if it is missing."""
         flags = os.O_RDWR | os.O_CREAT if write else os.O_RDONLY
-        with self._place(path) as place:
+        with self._place(path, changes=write) as place:
             return os.fdopen(open_regular(place.folder, place.name, flags), "r+b" if write else "rb")
 
     def read_bytes(self, path: str, limit: int) -> bytes:
@@ -214,15 +214,14 @@ class Workspace:
     def write_atomic(self, path: str, data: bytes, expect: str | None = None) -> str:
         """Replaces or makes the file and its folders, and returns the new digest. The file must still have the digest
         `expect`."""
-        with self._place(path, create=True) as place:
+        with self._place(path, create=True, changes=True) as place:
             write_whole(place.folder, place.name, data, expect)
         return digest(data)
 
     def delete(self, path: str, recursive: bool = False) -> None:
         """Deletes a file, a link (not its target), an empty folder, or with `recursive` a folder and everything in
         it."""
-        self._refuse_private(path, follow=False, whole=True)
-        with self._place(path, follow=False) as place:
+        with self._place(path, follow=False, changes=True) as place:
             self._not_root(place)
             if self._entry(place, path, follow=False).kind == "folder":
                 _remove_folder(place, recursive)
@@ -231,11 +230,10 @@ class Workspace:
 
     def move(self, source: str, target: str) -> None:
         """Renames a file, link or folder; never over something that exists."""
-        self._refuse_private(source, follow=False, whole=True)
-        with self._place(source, follow=False) as source_place:
+        with self._place(source, follow=False, changes=True) as source_place:
             self._not_root(source_place)
             self._entry(source_place, source, follow=False)
-            with self._place(target, follow=False, create=True) as target_place:
+            with self._place(target, follow=False, create=True, changes=True) as target_place:
                 self._not_root(target_place)
                 rename_new(source_place.folder, source_place.name, target_place.folder, target_place.name)
 
@@ -288,14 +286,16 @@ class Workspace:
             return names_of(path, root_stat)
 
     @contextmanager
-    def _place(self, path: str, follow: bool = True, create: bool = False) -> Generator[Place]:
-        self._refuse_private(path, follow)
+    def _place(self, path: str, follow: bool = True, create: bool = False, changes: bool = False) -> Generator[Place]:
+        refused_places = (*self.private, *self._kept) if changes else self.private
+        if refused_places:
+            refuse_private(refused_places, self.root / self.relative(path, follow), path, changes)
         with _naming(path):
             place = self._find(self._names(path), follow, create)
         try:
             # A link may have been put in place since the check above; what is open now stays what it is.
-            if self.private and (real_folder := path_of_handle(place.folder)):
-                refuse_private(self.private, real_folder / place.name, path)
+            if refused_places and (real_folder := path_of_handle(place.folder)):
+                refuse_private(refused_places, real_folder / place.name, path)
             yield place
         finally:
             os.close(place.folder)

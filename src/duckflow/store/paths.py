@@ -46,6 +46,12 @@ class Paths(NamedTuple):
                 self.data.chmod(0o700)
 
     @property
+    def private(self) -> tuple[Path, ...]:
+        """Returns the folders that no command and no file tool may open, even if they lie in the work folder. Piped
+        texts and copies of skills lie elsewhere in the cache, since commands read them."""
+        return (self.data, self.config, self.models, self.models.with_name("prefixes"), self.cache / "code")
+
+    @property
     def worktrees(self) -> Path:
         """Returns the folder where fleets work. It lies beside Duckflow's data folder, which no command may see."""
         return self.data.with_name(f"{self.data.name}-worktrees")
@@ -128,9 +134,9 @@ class Paths(NamedTuple):
 
     @property
     def plugins(self) -> Path:
-        """Returns the file with the list of plugins that were found, so that not every start has to look for
-        plugins."""
-        return self.cache / "plugins.json"
+        """Returns the file with the list of plugins that were found, so that not every start has to look for plugins.
+        What stands in it is imported, so it is private."""
+        return self.data / "plugins.json"
 
     def map_of(self, folder: Path) -> Path:
         """Returns the code map of one work folder."""

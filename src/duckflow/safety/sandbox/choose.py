@@ -1,6 +1,7 @@
 """Chooses the sandbox of this machine. Each kind is tried once with a real command, because an installed one may not
 work."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -34,8 +35,12 @@ def choose(
     may read."""
     home = (home or Path.home()).resolve()
     folder = folder.resolve()
-    writable = (folder / Path(name).expanduser() for name in settings.writable)
-    keep_temporary_files_out((folder, *writable, *added))
+    writable_folders = (folder, *(folder / Path(name).expanduser() for name in settings.writable))
+    keep_temporary_files_out((*writable_folders, *added))
+    for place in (path for path in private if any(path.resolve().is_relative_to(top) for top in writable_folders)):
+        # A place that is not there cannot be hidden, and a command could make it: the user's own settings, for example.
+        with contextlib.suppress(OSError):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
     scratch = Scratch()
     git = GitPlaces.of(folder)
     paths = SandboxPaths(folder, home, settings, tuple(private), scratch, record=record, git=git, added=added)
