@@ -276,6 +276,7 @@ async def test_a_key_does_not_follow_a_known_name_to_another_address() -> None:
     ("name", "environ", "key"),
     [
         ("opnai:gpt-5", {}, "model.unknown_endpoint"),
+        ("http://127.0.0.1:9/v1", {}, "model.address_as_name"),
         ("gpt-5", {}, "model.bare_name"),
         ("azure:gpt-5", {}, "model.endpoint_without_address"),
         ("openai:x", {"OPENAI_BASE_URL": "localhost:8000/v1"}, "model.bad_address"),

@@ -312,6 +312,8 @@ class Discovery:
         return f"{prefix}:{model}"
 
     def _unknown(self, name: str) -> UsageError:
+        if "://" in name:
+            return UsageError("model.address_as_name")
         near_names = ", ".join(nearest_names(name, self._known)) or "–"
         return UsageError("model.unknown_endpoint", name=_parted(name)[0], near=near_names, known=self._names())
 
