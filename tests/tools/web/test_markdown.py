@@ -68,3 +68,19 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, max_size=60).map("".join))
 def test_any_broken_page_can_be_read(html: str) -> None:
     assert "\0" not in to_markdown(html, URL).text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("<pre>a\0b", "```\nab\n```"),
+        ("<code>a\0b</code>", "`ab`"),
+        ("<img alt='a\0b' src=x>", "![ab](https://example.org/x)"),
+        ("<a href='/x\0y'>z</a>", "[z](https://example.org/xy)"),
+        ("<pre class='language-c\0pp'>x", "```cpp\nx\n```"),
+        ("<title>a\0b</title><ul><li>\0x", "- x"),
+    ],
+)
+def test_a_nul_is_dropped_wherever_a_page_has_one(html: str, text: str) -> None:
+    page = to_markdown(html, "https://example.org/")
+    assert page.text.removeprefix("ab\n\n") == text and "\0" not in page.title

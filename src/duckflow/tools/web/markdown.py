@@ -33,7 +33,7 @@ SPACES = re.compile(r"[ \t\r\n\f\xa0]+")
 MAIN_SHARE = 0.25
 IN_ADDRESS = {ord(sign): f"%{ord(sign):02X}" for sign in " ()"}
 BREAK = "\x00"
-"""Replaces a line break inside a line until the whole block is put together."""
+"""Replaces a line break inside a line until the whole block is put together. Pages are read without this character."""
 
 
 class PageText(NamedTuple):
@@ -43,7 +43,7 @@ class PageText(NamedTuple):
 
 def to_markdown(html: str, url: str) -> PageText:
     """Returns the main part of a page as Markdown, with absolute addresses."""
-    tree = read_tree(html)
+    tree = read_tree(html.replace(BREAK, ""))
     title = next((_flat(element.text()) for element in tree.all("title")), "")
     base = next((element.attrs["href"] for element in tree.all("base") if element.attrs.get("href")), "")
     main_part = _main_part(tree)
@@ -215,7 +215,7 @@ class _Writer:
 
     def _inline(self, node: "Element | str") -> str:
         if isinstance(node, str):
-            return node.replace(BREAK, "")
+            return node
         tag = node.tag
         if tag == "input" and node.attrs.get("type") == "checkbox":
             return "[x] " if "checked" in node.attrs else "[ ] "
