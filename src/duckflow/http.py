@@ -236,7 +236,7 @@ class HttpClient:
         except TimeoutError as error:
             raise ConnectTimeout(str(error)) from error
         except (OSError, UnicodeError) as error:
-            raise NotConnected(str(error)) from error
+            raise NotConnected(_reason(error)) from error
 
     async def _open(
         self, url: SplitResult, certificates: ssl.SSLContext | None, at: tuple[str, int] | None = None
@@ -286,6 +286,15 @@ def proxy_for(url: SplitResult) -> SplitResult | None:
     if proxy.scheme not in PORTS or not proxy.hostname:
         raise ProxyUnknown(f"{proxy.scheme} proxies are not spoken, only http and https")
     return proxy
+
+
+def _reason(error: OSError | UnicodeError) -> str:
+    """Returns the system's words for the error, without its number and without the address."""
+    if isinstance(error, ssl.SSLError | UnicodeError):
+        return str(error)
+    if isinstance(error, socket.gaierror):
+        return error.strerror or str(error)
+    return os.strerror(error.errno) if error.errno else str(error)
 
 
 async def _tunnel(connection: _Connection, url: SplitResult, proxy: SplitResult, at: tuple[str, int] | None) -> None:

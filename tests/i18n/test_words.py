@@ -1,6 +1,8 @@
 """Both languages say everything, with the same values."""
 
 import ast
+import errno
+import os
 import re
 from pathlib import Path
 
@@ -41,6 +43,21 @@ def test_both_catalogues_have_the_same_keys_with_the_same_values() -> None:
     assert english.keys() == japanese.keys()
     for key, text in english.items():
         assert set(PLACEHOLDER.findall(text)) == set(PLACEHOLDER.findall(japanese[key])), key
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.ENOSPC, errno.ECONNREFUSED, errno.EADDRINUSE, errno.EROFS])
+@pytest.mark.parametrize(("key", "value"), [("config.unwritable", "reason"), ("model.no_connection", "detail")])
+def test_the_systems_own_words_for_an_error_are_translated(number: int, key: str, value: str) -> None:
+    reason = os.strerror(number)
+    for language, is_english in ("en", True), ("ja", False), ("de", True):
+        told = Words(language)(key, **{"path": "x", "where": "x", value: reason})
+        assert (reason in told) == is_english, told
+
+
+def test_other_words_are_never_taken_for_the_systems() -> None:
+    name = os.strerror(errno.EACCES)
+    assert name in Words("ja")("quote", text=name)
+    assert name in Words("ja")("config.unwritable", path=name, reason="-")
 
 
 def test_every_phrase_in_the_code_has_words() -> None:

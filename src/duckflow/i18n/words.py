@@ -221,6 +221,17 @@ def catalogue(language: str) -> Mapping[str, str]:
     return texts
 
 
+SYSTEM_VALUES = frozenset({"reason", "detail"})
+"""The names of values that may be the operating system's own words for an error."""
+
+
+@cache
+def system_messages(language: str) -> Mapping[str, str]:
+    """Returns the operating system's own words for errors, which are English, in a language."""
+    messages: dict[str, str] = json.loads(own_piece(language, "system.json") or "{}")
+    return messages
+
+
 ENDING = r"\{\w+:"
 
 
@@ -249,6 +260,8 @@ class Words:
         if text is None:
             # An old journal may hold phrases that this version has no words for. A rough line is better than none.
             return " ".join([key, *map(str, values.values())])
+        system = system_messages(self.language)
+        values |= {name: system.get(str(values[name]), values[name]) for name in SYSTEM_VALUES & values.keys()}
         shown_values: dict[str, object] = dict(values)
         if "{install:" in text:
             from duckflow.installation import InstallCommands

@@ -2,7 +2,6 @@
 which is slow."""
 
 import asyncio
-import errno
 import json
 import ssl
 from collections.abc import AsyncGenerator
@@ -33,7 +32,6 @@ from duckflow.state.data import say
 
 PICTURES = "pictures"
 NO_ANSWER = "model.no_connection"
-REFUSED = f"[Errno {errno.ECONNREFUSED}]"
 
 
 class EndpointModel:
@@ -210,9 +208,9 @@ def setback_of(error: HttpError, endpoint: Endpoint, failures: Failures, connect
         case NotConnected(__cause__=ssl.SSLError()):
             return failures.no_connection("model.certificate_refused", reason, again=False)
         # A retry is pointless, because nobody starts a server or a proxy during the pause. So the user is told at once.
-        case NotConnected() if REFUSED in reason and endpoint.is_loopback:
+        case NotConnected(__cause__=ConnectionRefusedError()) if endpoint.is_loopback:
             return failures.no_connection("model.nothing_listens", again=False)
-        case NotConnected() if REFUSED in reason and (proxy := proxy_for(urlsplit(endpoint.base_url))):
+        case NotConnected(__cause__=ConnectionRefusedError()) if proxy := proxy_for(urlsplit(endpoint.base_url)):
             address = f"{proxy.hostname}:{proxy.port}" if proxy.port else str(proxy.hostname)
             return failures.no_connection("model.proxy_unreachable", address, again=False)
         case NotConnected():
