@@ -40,7 +40,7 @@ async def test_401_names_the_variable_to_set_and_never_shows_the_key(
     assert error.values["variable"] == "FAKE_API_KEY"
     assert error.values["entry"] == "duckflow fake"
     assert error.values["source"] == "FAKE_API_KEY"
-    assert error.values["detail"] == ": Incorrect API key provided: *** [31m"
+    assert error.values["detail"] == " Incorrect API key provided: *** [31m"
     texts = [repr(error), str(error), repr(provider), repr(key), str(vars(error)), caplog.text]
     assert not any(SECRET in text for text in texts)
 

@@ -239,7 +239,7 @@ def key_refused(endpoint: Endpoint, key: Key | None, detail: str = "") -> ModelE
         source=key.source if key else "",
         variable=endpoint.key_names[0] if endpoint.key_names else f"llm.endpoints.{endpoint.name}.key_env",
         entry=f"{KEYRING_SERVICE} {endpoint.name}",
-        detail=f": {detail}" if detail else "",
+        detail=f" {detail}" if detail else "",
     )
 
 
