@@ -57,14 +57,14 @@ def test_each_line_is_a_task_without_its_list_mark() -> None:
         ("mode = 'contained'\n[[task]]\nprompt = 'a'", "fleet.file.contained"),
         ("[[task]]\nprompt = 'a'\nmodle = 'x'", "fleet.file.near"),
         ("color = 1\n[[task]]\nprompt = 'a'", "fleet.file.unknown"),
-        ("[fleet]\nbudget_usd = 'x'\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[fleet]\nbudget_usd = 'x'\n[[task]]\nprompt = 'a'", "fleet.file.number"),
         ("[[task]]\nprompt = ", "fleet.file.toml"),
         ("task = []", "fleet.file.no_tasks"),
         ("task = [1]", "fleet.file.no_tasks"),
         ("[matrix]\nversion = []\n[[task]]\nprompt = 'a'", "fleet.file.value"),
         ("[fleet]\nbudget_usd = nan\n[[task]]\nprompt = 'a'", "fleet.file.value"),
         ("[fleet]\nbudget_usd = inf\n[[task]]\nprompt = 'a'", "fleet.file.value"),
-        ("[fleet]\nbudget_tokens = true\n[[task]]\nprompt = 'a'", "fleet.file.value"),
+        ("[fleet]\nbudget_tokens = true\n[[task]]\nprompt = 'a'", "fleet.file.number"),
         ("[[task]]\nprompt = 'a'\nbudget_usd = inf", "fleet.file.value"),
         ("[[task]]\nprompt = 'a'\nminutes = inf", "fleet.file.value"),
         ("[[task]]\nprompt = 'a'\npriority = 2147483648", "fleet.file.value"),
@@ -78,6 +78,15 @@ def test_errors_name_what_cannot_be_read(text: str, told: str) -> None:
     for language in languages():
         told_text = Words(language).error(problem.value)
         assert "tasks.toml" in told_text and "tasks.toml :" not in told_text
+
+
+@pytest.mark.parametrize("field", ["budget_usd", "budget_tokens"])
+def test_a_number_in_quotation_marks_is_named_as_it_was_written(field: str) -> None:
+    with pytest.raises(UsageError) as problem:
+        read_tasks(f"[[task]]\nprompt = 'a'\n{field} = '20'", "tasks.toml", {}, Path("/code"))
+    for language, remedy in ("en", "without quotation marks"), ("ja", "引用符を付けずに"):
+        told_text = Words(language).error(problem.value)
+        assert '"20"' in told_text and remedy in told_text
 
 
 async def test_the_base_is_a_commit_and_names_are_free(tmp_path: Path) -> None:
@@ -191,4 +200,4 @@ def test_a_word_that_is_none_of_a_fields_words_is_answered_with_them(field: str,
     with pytest.raises(UsageError) as problem:
         read_tasks(f"[[task]]\nprompt = 'a'\n{field} = 'pr'\n", "t.toml", {}, Path("/code"))
     told = Words("en").error(problem.value)
-    assert f"{field} cannot be “pr”" in told and known in told and "contained" not in told
+    assert f'{field} cannot be "pr"' in told and known in told and "contained" not in told

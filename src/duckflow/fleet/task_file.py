@@ -141,11 +141,13 @@ def make_task(row: Mapping[str, Any], where: str, source: str, folder: Path) -> 
 
 def _unfit_value(problem: ValidationError, source: str, task: str) -> UsageError:
     first_error = problem.errors()[0]
-    field_name, given_value = str(first_error["loc"][0]), str(first_error["input"])
+    field_name = str(first_error["loc"][0])
+    given_value = json.dumps(first_error["input"], ensure_ascii=False, default=str)
     choices = re.findall(r"'(.+?)'", first_error.get("ctx", {}).get("expected", ""))
     # A file cannot set the mode `contained`.
     known_choices = ", ".join(choice for choice in choices if choice != Mode.CONTAINED)
-    key = "fleet.file.choice" if known_choices else "fleet.file.value"
+    is_number = first_error["type"] in ("float_type", "int_type")
+    key = f"fleet.file.{'choice' if known_choices else 'number' if is_number else 'value'}"
     return UsageError(key, source=source, task=task, field=field_name, value=given_value, known=known_choices)
 
 
