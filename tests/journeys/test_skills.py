@@ -177,6 +177,7 @@ async def test_a_custom_command_is_said_with_what_was_typed(tmp_path: Path) -> N
     await story.chat.run_command("/kitchen:clean now")
     assert "Clean up.\n\nnow" in story.prompt(1)
     listed = await story.chat.run_command("/help")
+    assert "Ctrl+" not in listed, "each front end names its own keys"
     assert "WHAT HOW · bake something" in listed and "/kitchen:clean" in listed
     assert (
         "Your own /status is not used" in listed

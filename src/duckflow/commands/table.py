@@ -84,4 +84,4 @@ class Commands:
         lines = [f"/{command.name:<{width}} {context.words.phrase(command.help)}" for command in self]
         brought_names = {command.name for source in self._sources for command in source.commands()}
         lines += [context.words("command.taken", name=name) for name in sorted(brought_names & self._own.keys())]
-        return "\n".join([*lines, "", context.words("help.keys")])
+        return "\n".join(lines)

@@ -77,7 +77,7 @@ def test_commands_help_and_suggest(tmp_path: Path, opened: list[Terminal]) -> No
     terminal.enter("/hepl")
     terminal.wait_for("/help?")
     terminal.enter("/help")
-    terminal.wait_for("/quit")
+    terminal.wait_for("Ctrl+D")
     terminal.enter("/mode plan")
     terminal.wait_for("Mode: plan")
     terminal.enter("/lang ja")

@@ -270,6 +270,8 @@ class Chat:
         self._commands.pop(item.id, None)
         if item.text:
             self.screen.say(item.text)
+        if item.line == "/help":
+            self.screen.say(f"\n{self._words('help.keys')}")
         if item.line == "/status":
             trend_phrase = Phrase(key="health.trend", values=self._conversation.health_bar().values)
             self.screen.say(self._words.phrase(trend_phrase))
