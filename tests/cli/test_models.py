@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.i18n.width import cells
 from duckflow.llm.local.weights import Weights
 from duckflow.store.paths import Paths
 from tests.cli.shell import Shell
@@ -29,7 +30,9 @@ def test_local_models_are_listed_with_what_they_take_and_one_is_recommended(tmp_
     assert "duckflow models list openai" in lines[-1]
     assert [line.split()[0] for line in lines[:2]] == ["qwen2.5-coder-1.5b", "smollm2-135m"]
     assert len([line for line in lines if "recommended" in line]) == 1
-    assert "おすすめ" in shell.run("models", "list", "--lang", "ja").stdout
+    japanese = shell.run("models", "list", "--lang", "ja").stdout
+    assert "おすすめ" in japanese
+    assert len({cells(row.partition(" GB")[0]) for row in japanese.splitlines()[1:9]}) == 1, "columns stand straight"
     keyed = shell.run("models", "list", DEEPSEEK_API_KEY="k").stdout
     assert "deepseek:deepseek-chat" in keyed and "openai:" not in keyed
 

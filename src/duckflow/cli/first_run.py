@@ -17,7 +17,7 @@ from duckflow.state.question import Answer, Question
 from duckflow.state.question import Choice as Way
 from duckflow.store.paths import Paths
 
-MB = 1_000_000
+MB, GB = 10**6, 10**9
 KEY_WANTED = ("model.key_missing", "model.key_missing_alone", "model.key_refused_typed")
 OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
 """The two ways to use the user's own model, as choices of a question."""
@@ -54,7 +54,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     chosen_automatically = choice.why.key == BY_ITSELF
     way_to_model = "no"
     if session.state.turn_open:
-        way_to_model = await _ask_way(ask_in_turn, model.size // MB, runtime_missing(), chosen_automatically)
+        way_to_model = await _ask_way(ask_in_turn, f"{model.size / GB:.1f}", runtime_missing(), chosen_automatically)
     if way_to_model in (choice.key for choice in OWN):
         return await _own(way_to_model, ask_in_turn, paths, session)
     if way_to_model != "fetch":
@@ -148,9 +148,9 @@ def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
     return asked
 
 
-async def _ask_way(ask: Ask, megabytes: int, runtime: bool, chosen_automatically: bool) -> str:
+async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically: bool) -> str:
     """Asks how to get a model for the message. If the user has named the local model, only that is offered."""
-    label = say("first_run.fetch_all" if runtime else "first_run.fetch", megabytes=megabytes)
+    label = say("first_run.fetch_all" if runtime else "first_run.fetch", gigabytes=gigabytes)
     ways_to_model = (
         *(OWN if chosen_automatically else ()),
         Way(key="fetch", label=label),

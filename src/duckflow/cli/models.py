@@ -10,6 +10,7 @@ from duckflow.cli.parser import Options
 from duckflow.config.load import load
 from duckflow.errors import ModelError, UsageError
 from duckflow.i18n.plain import plain
+from duckflow.i18n.width import padded
 from duckflow.i18n.words import Words
 from duckflow.llm.discover import LISTING_SECONDS, fetch_models
 from duckflow.llm.endpoints import KNOWN, Endpoint, catalogue, find_key, key_in_environment
@@ -79,7 +80,7 @@ def _cloud_line(endpoint: str, model: str, window: int, words: Words) -> str:
     price = facts.price
     cost = words("models.price", input=f"{price.input:g}", output=f"{price.output:g}") if price else ""
     abilities_text = ", ".join(words(f"models.flag.{flag}") for flag in facts.flags)
-    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {cost:<24}  {abilities_text}".rstrip()
+    return f"{name:<44} {(window or facts.window) // 1000:>5}k  {padded(cost, 24)}  {abilities_text}".rstrip()
 
 
 def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
@@ -116,7 +117,7 @@ def _line(holding: Holding, machine: ThisMachine, best: bool, words: Words) -> s
     reason = why_not(model, machine)
     fit_note = words(f"models.too_{reason}") if reason else words("models.best") if best else ""
     size = size or f"{model.billions:g}B"
-    return f"{model.name:<20} {size:<22} {model.size / GB:>5.1f} GB  {needs_text}  {state}  {fit_note}".rstrip()
+    return f"{model.name:<20} {padded(size, 24)} {model.size / GB:>5.1f} GB  {needs_text}  {state}  {fit_note}".rstrip()
 
 
 def _gb(count: int) -> str:
