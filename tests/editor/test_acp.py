@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.i18n.words import Words
 from tests.cli.shell import Shell
 from tests.editor.editor import Editor, Session, at, opened
 from tests.journeys.drawn import png
@@ -336,3 +337,16 @@ def test_a_bad_message_gets_an_error_and_never_a_traceback(shell: Shell) -> None
     assert (codes[1], codes[2], codes[3], codes[4], codes[5]) == (-32602, -32002, -32601, -32602, None)
     assert answers[-1]["result"]["protocolVersion"] == 1
     assert "Traceback" not in ended.stderr
+
+
+async def test_an_undo_is_asked_for_as_what_it_is_and_offers_only_what_an_editor_can_give(shell: Shell) -> None:
+    editor = Editor("yes", "yes")
+    async with opened(shell, editor, "-m", shell.script(WRITE, DONE)) as session:
+        await session.say("make hello.py")
+        await session.say("/undo")
+    assert not (shell.work / "hello.py").exists()
+    write, undo = editor.requests
+    title = Words("en")("undo.title", turn=1, wish="make hello.py")
+    assert undo["toolCall"]["title"] == title and title in text_of(undo["toolCall"])
+    for request in (write, undo):
+        assert [option["name"] for option in request["options"] if option["optionId"] == "no"] == ["no"]

@@ -129,7 +129,7 @@ async def test_files_of_several_works_are_not_called_one_turn(tmp_path: Path) ->
     turn = asyncio.create_task(story.tell("take back a.txt and b.txt"))
     question = await story.asked()
     assert question.title.key == "undo.title_named"
-    assert question.title.values["name"] == "and write a.txt”, “b"
+    assert question.title.values["name"] == "and write a.txt · b"
     await story.chat.take("no")
     await turn
 

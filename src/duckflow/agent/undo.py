@@ -200,7 +200,7 @@ class UndoKeeper:
         plan = state.plans.get(jobs[0].plan_id) if len(jobs) == 1 else None
         step = plan.step(scope.step) if plan and scope.step else None
         turns = [self._wish(work.turn) for work in works if work.turn] if len(works) > 1 else []
-        return step.name if step else "”, “".join([*turns, *(job.name for job in jobs)])
+        return step.name if step else " · ".join([*turns, *(job.name for job in jobs)])
 
     def _wish(self, turn: int) -> str:
         """Returns the beginning of the user's message with which the turn began."""

@@ -12,6 +12,7 @@ from duckflow.events.ports import Conversation
 from duckflow.i18n.plain import folded, one_line, plain, readable
 from duckflow.i18n.words import Words
 from duckflow.rpc import RpcError
+from duckflow.state.data import say
 from duckflow.state.question import Choice, GateRequest, Question
 
 LONGEST_WORDS = 300
@@ -45,7 +46,8 @@ def question_text(question: Question, words: Words) -> str:
     """Returns the text of a question without the diff and the choices."""
     gate = question.gate
     lines = [words("job.asks", job=question.job_name)] if question.job else []
-    lines += _gate_lines(gate, words) if gate else [f"**{_title(question, words)}**"]
+    lines += [] if gate and gate.action_ids else [f"**{_title(question, words)}**"]
+    lines += _gate_lines(gate, words) if gate else []
     lines += [_as_text(readable(words.phrase(detail), words)) for detail in question.details]
     return "\n\n".join(line for line in lines if line)
 
@@ -54,9 +56,11 @@ def _title(question: Question, words: Words) -> str:
     gate, title = question.gate, words.phrase(question.title)
     if question.kind == "duck_call":
         return words("duck.title", title=title)
-    if gate and gate.commands:
+    if not gate or not gate.action_ids:
+        return plain(title)
+    if gate.commands:
         return folded(plain(_command(gate.commands[0])), words)
-    if gate and gate.impacts:
+    if gate.impacts:
         changes = [f"{words(f'gate.{impact.change}')} {readable(impact.path, words)}" for impact in gate.impacts]
         return ", ".join(changes)
     return plain(title)
@@ -80,7 +84,8 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
         tracked_note = words("gate.tracked" if impact.tracked else "gate.untracked")
         change = words(f"gate.{impact.change}")
         yield f"{change}: {fold(impact.path)}  (+{impact.added} −{impact.removed}, {tracked_note})"
-    yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
+    if gate.action_ids:
+        yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
     for reason in gate.reasons:
         yield f"⚠ {fold(words.phrase(reason))}"
     if gate.doubtful:
@@ -90,7 +95,7 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     for reason in gate.lasting:
         yield f"⚠ {fold(words.phrase(reason))}"
     for key, text in _model_words(gate):
-        yield f"> {words(key)}: “{_as_text(one_line(plain(text), words, LONGEST_WORDS))}”"
+        yield f"> {words(key)}: {words('quote', text=_as_text(one_line(plain(text), words, LONGEST_WORDS)))}"
 
 
 def _as_text(text: str) -> str:
@@ -109,7 +114,9 @@ def _model_words(gate: GateRequest) -> Iterator[tuple[str, str]]:
 
 def _option(choice: Choice, words: Words) -> dict[str, str]:
     kind = KINDS.get(choice.key) or ("reject_once" if choice.key in NO else "allow_once")
-    return {"optionId": choice.key, "name": readable(words.phrase(choice.label), words), "kind": kind}
+    # An editor takes no words with a choice.
+    label = say("gate.only_no") if choice.key == "no" and choice.label.key == "gate.no" else choice.label
+    return {"optionId": choice.key, "name": readable(words.phrase(label), words), "kind": kind}
 
 
 Request = Callable[[dict[str, Any]], Coroutine[Any, Any, Any]]

@@ -49,9 +49,9 @@ def _gate_lines(gate: GateRequest, words: Words) -> Iterator[str]:
     yield words("gate.risk", level=words(f"gate.risk.{gate.risk}"))
     yield from (f"⚠ {words.phrase(reason)}" for reason in (*gate.reasons, *gate.lasting))
     for intent_text in gate.intent:
-        yield f"{words('gate.intent')}: “{one_line(plain(intent_text), words, LONGEST_WORDS)}”"
+        yield f"{words('gate.intent')}: {words('quote', text=one_line(plain(intent_text), words, LONGEST_WORDS))}"
     if gate.rationale:
-        yield f"{words('gate.rationale')}: “{one_line(plain(gate.rationale), words, LONGEST_WORDS)}”"
+        yield f"{words('gate.rationale')}: {words('quote', text=one_line(plain(gate.rationale), words, LONGEST_WORDS))}"
     if gate.file_diff:
         yield gate.file_diff
 

@@ -87,7 +87,7 @@ def undo_question(preview: PlannedUndo, back: bool, with_diff: bool = True, more
     # A plain yes never undoes changes that may be somebody else's, unless there is nothing else to undo.
     may_undo_others = bool(preview.maybe_yours) and not preview.nothing_else
     yes_keys = (("yes", "undo.yes_own"), ("all", "undo.yes_all")) if may_undo_others else (("yes", "gate.yes"),)
-    keys = (*yes_keys, *((key, f"undo.show_{key}") for key in more), ("no", "gate.no"))
+    keys = (*yes_keys, *((key, f"undo.show_{key}") for key in more), ("no", "gate.only_no"))
     choices = tuple(Choice(key=key, label=say(label), number=GATE_KEYS.index(key) + 1) for key, label in keys)
     title = about_work("title" if back else "redo_title", preview, wish=preview.wish)
     return Question(kind="gate", title=title, gate=request, choices=choices)
