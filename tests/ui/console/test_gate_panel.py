@@ -36,6 +36,17 @@ def gate(*commands: str, why: str = "needed", rationale: str = "asked for", **ot
     return GateRequest.model_validate(given | {"commands": commands, "diff": "\n".join(commands)} | other)
 
 
+@pytest.mark.parametrize("columns", [24, 40, 60, 80])
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_title_stands_whole_on_every_screen(columns: int, language: str) -> None:
+    console = Console(file=io.StringIO(), width=columns, height=40, force_terminal=True, color_system=None)
+    title = say("own.ask.key", endpoint="https://api.provider.example/v1")
+    question = Question(kind="text", title=title, choices=(Choice(key="leave", label=say("own.leave")),))
+    words = Words(language)
+    shown = "".join(row.plain for row in question_rows(question, Printer(console), words))
+    assert re.sub(r"\s", "", words.phrase(title)) in re.sub(r"[\s│╭╮─]", "", shown)
+
+
 @pytest.mark.parametrize(
     "columns", [60, pytest.param(80, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.slow), 200]
 )
@@ -84,7 +95,7 @@ def test_commands_stand_first_and_whole_and_the_models_words_cannot_look_compute
         assert sum(len(row) for row in said) < 500
         assert not any("⚠" in row for row in inner if row not in said)
     assert any(
-        row.strip().startswith("┆ 目的: “fine") for row in rows(gate("$ ls", why=forged), language="ja", styled=False)
+        row.strip().startswith("┆ 目的: 「fine") for row in rows(gate("$ ls", why=forged), language="ja", styled=False)
     )
 
 

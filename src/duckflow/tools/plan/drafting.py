@@ -46,7 +46,6 @@ async def drafted(think: Think, procedure: str, values: Mapping[str, str], schem
                 raise ToolError(
                     f"no usable draft after {SENT_BACK + 1} tries: {problem.correction}",
                     "plan.unusable",
-                    reason=problem.correction,
                 ) from None
             failures.append((reply, problem.correction))
 
@@ -56,8 +55,7 @@ def taken(read: Callable[[Any], T], draft: Any) -> T:
     try:
         return read(draft)
     except ReplyUnusable as problem:
-        reason = problem.correction
-        raise ToolError(f"this plan cannot be used: {reason}", "plan.unusable", reason=reason) from None
+        raise ToolError(f"this plan cannot be used: {problem.correction}", "plan.unusable") from None
 
 
 class Revision(NamedTuple):

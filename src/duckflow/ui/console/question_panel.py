@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.text import Text
 
 from duckflow.i18n.plain import folded, one_line, plain, readable
-from duckflow.i18n.width import cells, fitted
+from duckflow.i18n.width import cells
 from duckflow.i18n.words import Words
 from duckflow.state.question import FileImpact, GateRequest, Question
 from duckflow.ui.console.diff_rows import DiffRows
@@ -33,7 +33,12 @@ class Panel:
         self._columns = min(widest, printer.columns)
 
     def top(self, title: str) -> None:
-        self._edge("╭", "╮", title)
+        """Begins the panel. A title that does not fit into the border stands whole in rows below it."""
+        if not self._styled or cells(plain(title)) <= self._columns - 6:
+            self._edge("╭", "╮", title)
+            return
+        self._edge("╭", "╮")
+        self.text(title, style="bold")
 
     def divider(self) -> None:
         self._edge("├", "┤")
@@ -66,7 +71,7 @@ class Panel:
             if title:
                 self.lines.append(Text(title))
             return
-        heading = f"─ {fitted(plain(title), self._columns - 6)} " if title else ""
+        heading = f"─ {plain(title)} " if title else ""
         line = Text(left, style=self._style)
         line.append(heading, style="bold" if heading else "")
         line.append("─" * (self._columns - 2 - cells(heading)) + right)
@@ -167,7 +172,10 @@ class _GateRows:
 
     def _said(self, key: str, text: str) -> None:
         if text.strip():
-            line = Text(f"{self._words(key)}: “{one_line(plain(text), self._words, LONGEST_WORDS)}”", style="italic")
+            line = Text(
+                f"{self._words(key)}: {self._words('quote', text=one_line(plain(text), self._words, LONGEST_WORDS))}",
+                style="italic",
+            )
             self._panel.row(line, Text(QUOTED, style="dim"), Text(QUOTED, style="dim"))
 
     def _fold(self, line: str) -> str:
