@@ -5,6 +5,7 @@ import errno
 import os
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -12,6 +13,7 @@ import duckflow
 from duckflow import errors
 from duckflow.commands.table import Commands
 from duckflow.i18n.words import Words, catalogue, language_of
+from duckflow.state.action import Effect
 from duckflow.state.data import say
 from duckflow.state.mode import OFFERED
 
@@ -58,6 +60,12 @@ def test_other_words_are_never_taken_for_the_systems() -> None:
     name = os.strerror(errno.EACCES)
     assert name in Words("ja")("quote", text=name)
     assert name in Words("ja")("config.unwritable", path=name, reason="-")
+
+
+@pytest.mark.parametrize("effect", sorted({*get_args(Effect)} - {"talk"}))
+def test_what_is_being_done_is_said_in_words(effect: str) -> None:
+    doing = {language: Words(language)(f"wait.effect.{effect}") for language in ("en", "ja")}
+    assert doing["en"].isascii() and "." not in doing["en"] and not doing["ja"].isascii()
 
 
 def test_every_phrase_in_the_code_has_words() -> None:

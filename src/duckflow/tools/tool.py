@@ -151,8 +151,10 @@ class Tool(ABC, Generic[A]):
         return Preview()
 
     def doing(self, args: A) -> Phrase | None:
-        """Returns the phrase that people see while the call runs."""
-        return None if self.effect == "talk" else say("wait.action", operation=self.operation)
+        """Returns the phrase that people see while the call runs. An outside tool is known by its name only."""
+        if self.effect == "talk":
+            return None
+        return say("wait.action", operation=self.operation) if self.outside else say(f"wait.effect.{self.effect}")
 
     def asks(self, args: A, language: str) -> bool:
         """Says whether the call asks the user something, in the user's language. Nothing may run after such a call."""
