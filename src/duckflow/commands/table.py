@@ -81,7 +81,7 @@ class Commands:
 
     def _help(self, context: CommandContext, _: str) -> str:
         width = max(map(len, self._own))
-        lines = [f"/{command.name:<{width}} {context.words.phrase(command.help)}" for command in self]
+        lines = [f"/{command.name:<{width}}  {context.words.phrase(command.help)}" for command in self]
         brought_names = {command.name for source in self._sources for command in source.commands()}
         lines += [context.words("command.taken", name=name) for name in sorted(brought_names & self._own.keys())]
         return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from duckflow.events.types import (
@@ -13,6 +14,7 @@ from duckflow.events.types import (
     StreamReset,
     TextStreamed,
 )
+from duckflow.i18n.width import cells
 from duckflow.i18n.words import Words
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.data import say
@@ -98,3 +100,15 @@ def test_a_reply_that_cannot_be_used_is_told_of_once() -> None:
     )
     said, told = shown.strip().split("\n")
     assert said.strip() == "I write it." and "could not be used; asking again" in told
+
+
+@pytest.mark.parametrize("columns", [30, 40, 80])
+def test_a_row_of_a_table_continues_below_its_second_column(columns: int) -> None:
+    shown = io.StringIO()
+    printer = Printer(Console(file=shown, width=columns, color_system=None))
+    Screen(printer, Words("ja")).say(
+        f"/help      {'一覧を表示する' * 5}\n/quit      終わる\n└─ ○ 1. 掛け算  (1 の後に実行)"
+    )
+    first, *rest, last, tree = shown.getvalue().splitlines()
+    assert first.startswith("/help      一覧") and last == "/quit      終わる" and tree.startswith("└─ ○ 1. 掛け算  (1")
+    assert rest and all(row.startswith(" " * 11) and cells(row) < columns for row in rest)

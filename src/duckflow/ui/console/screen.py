@@ -8,7 +8,7 @@ from rich.text import Text
 from duckflow.commands.plan_tree import SHOWN_WHEN_CHANGED, job_summary, plan_tree
 from duckflow.errors import ended_well
 from duckflow.i18n.plain import plain
-from duckflow.i18n.width import fitted
+from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.action import ActionResult
 from duckflow.state.question import Question
@@ -87,13 +87,19 @@ def _seen(line: str) -> str:
 
 
 BRANCH = re.compile(r"(?P<lines>[│├└─ ]*)(?P<mark>[○▶✓✗?] )?(?P<number>\d+\. )?")
+TABLE_ROW = re.compile(r"[\w/]\S* {2,}")
+"""Matches the first column of a row, such as a command in `/help`."""
 STYLES = {"✓": "green", "✗": "red", "▶": "bold yellow", "?": "yellow"}
 BELOW = str.maketrans({"├": "│", "└": " ", "─": " "})
 
 
 def print_lines(text: str, printer: Printer) -> None:
-    """Prints lines, and branches of a tree. A long line continues below its own beginning."""
+    """Prints lines, rows of a table and branches of a tree. A long line continues below its own beginning, a row below
+    its second column."""
     for line in plain(text).split("\n"):
+        if (row := TABLE_ROW.match(line)) and cells(row[0]) < printer.columns // 2:
+            printer.wrapped(Text(line[len(row[0]) :]), row[0])
+            continue
         branch = BRANCH.match(line)
         begin = branch[0] if branch else ""
         lines = branch["lines"] if branch else ""
