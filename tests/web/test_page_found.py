@@ -46,6 +46,7 @@ async def test_a_command_that_ran_before_the_server_came_stops_turning_when_it_i
             await tab.find(".composer .stop").click()
             await tab.see(".r-warn", "Interrupted")
             await tab.gone(".r-action .spinner")
+            assert await tab.texts(".r-action .told") == ["sleep 60"], "it does not say that something still runs"
             assert tab.problems == []
 
 

@@ -39,7 +39,7 @@ function Action({ item, session }) {
 	const open = runs ? html`<${Spinner} label=${t("page.running")} />` : html`<${Icon} name="pause" label=${t("page.status.interrupted")} />`;
 	const icon = result ? html`<${Icon} name=${state} label=${t({ check: "page.ok", warn: "page.unwell", cross: "page.failed" }[state])} />` : open;
 	const about = subject(action);
-	const told = result?.for_user || (item.doing && item.doing !== item.operation ? item.doing : about || item.operation);
+	const told = result?.for_user || about || item.doing || item.operation;
 	return html`<${Row} icon=${icon} kind=${`action ${state}${job ? " of-job" : ""}`}>
 		<details>
 			<summary>
