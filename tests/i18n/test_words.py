@@ -16,6 +16,7 @@ from duckflow.i18n.words import Words, catalogue, language_of
 from duckflow.state.action import Effect
 from duckflow.state.data import say
 from duckflow.state.mode import OFFERED
+from duckflow.state.phase import Phase, Status
 
 SOURCE = Path(duckflow.__file__).parent
 PLACEHOLDER = re.compile(r"\{(\w+)(?::[^}]*)?\}")
@@ -66,6 +67,14 @@ def test_other_words_are_never_taken_for_the_systems() -> None:
 def test_what_is_being_done_is_said_in_words(effect: str) -> None:
     doing = {language: Words(language)(f"wait.effect.{effect}") for language in ("en", "ja")}
     assert doing["en"].isascii() and "." not in doing["en"] and not doing["ja"].isascii()
+
+
+def test_steps_and_how_they_go_are_said_in_words() -> None:
+    keys = [f"status.phase.{phase.lower()}" for phase in Phase] + [
+        f"status.going.{status.lower()}" for status in Status
+    ]
+    for key in keys:
+        assert Words("en")(key).islower() and not Words("ja")(key).isascii(), key
 
 
 def test_every_phrase_in_the_code_has_words() -> None:

@@ -86,7 +86,11 @@ def status(context: CommandContext, _: str) -> str:
         words("status.session", session=state.session_id, turns=state.turn),
         words("status.model", model=state.model),
         words("status.mode", mode=context.conversation.choices.mode),
-        words("status.step", step=state.phase, status=state.status),
+        words(
+            "status.step",
+            step=words(f"status.phase.{state.phase.lower()}"),
+            status=words(f"status.going.{state.status.lower()}"),
+        ),
     ]
     if state.review:
         lines.append(review_line(state.review, words))
