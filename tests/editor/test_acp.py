@@ -350,3 +350,12 @@ async def test_an_undo_is_asked_for_as_what_it_is_and_offers_only_what_an_editor
     assert undo["toolCall"]["title"] == title and title in text_of(undo["toolCall"])
     for request in (write, undo):
         assert [option["name"] for option in request["options"] if option["optionId"] == "no"] == ["no"]
+
+
+async def test_a_folder_that_is_not_there_is_the_editors_mistake(shell: Shell) -> None:
+    from acp import RequestError
+
+    async with at(shell, Editor()) as connection:
+        with pytest.raises(RequestError) as refused:
+            await connection.new_session(cwd=str(shell.work / "gone"), mcp_servers=[])
+    assert refused.value.code == -32602 and "gone" in str(refused.value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from duckflow import __version__
 from duckflow.editor.streams import MessageStreams, read_message
-from duckflow.errors import DuckflowError
+from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
 from duckflow.rpc import BAD_PARAMS, INTERNAL, METHOD_NOT_FOUND, Peer, RpcError
 
@@ -115,7 +115,8 @@ class AcpAgent:
         try:
             return await self._methods[name](params)
         except DuckflowError as problem:
-            code = NOT_FOUND if problem.key == "sessions.unknown" else INTERNAL
+            usage_code = BAD_PARAMS if isinstance(problem, UsageError) else INTERNAL
+            code = NOT_FOUND if problem.key == "sessions.unknown" else usage_code
             raise RpcError(code, self._words.error(problem)) from None
         except asyncio.CancelledError:
             raise RpcError(CANCELLED, "cancelled") from None
