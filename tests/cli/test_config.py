@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.cli.shell import Shell
 
 MINE = """\
@@ -80,6 +82,14 @@ def test_a_link_stays_a_link(bare: Shell) -> None:
     bare.config.symlink_to(real)
     bare.run("config", "set", "ui.color", "false")
     assert bare.config.is_symlink() and "# kept\n" in real.read_text() and "color = false" in real.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("fleet", ""), ("budget", ""), ("llm.modl", "llm.model"), ("modell", "llm.model")]
+)
+def test_a_name_is_only_suggested_if_it_is_near(bare: Shell, name: str, near: str) -> None:
+    told = bare.run("config", "set", name, "x").stderr
+    assert (f"Did you mean {near}?" in told) if near else "Did you mean" not in told
 
 
 def test_a_misspelt_setting_does_not_keep_one_from_the_list_and_can_be_taken_out(bare: Shell) -> None:

@@ -14,7 +14,7 @@ from duckflow.config.settings import Settings
 from duckflow.config.toml_text import Key, write_key, write_value
 from duckflow.errors import UsageError
 
-NEAR = 0.6
+NEAR, NEAR_WORD = 0.6, 0.7
 
 
 def list_setting_names(model: type[BaseModel], prefix: str = "") -> list[str]:
@@ -31,7 +31,7 @@ def find_nearest(name: str, names: Sequence[str]) -> str:
     if not close_names:
         by_last_part = {known_name.rpartition(".")[2]: known_name for known_name in names}
         close_names = [
-            by_last_part[match] for match in difflib.get_close_matches(last_part, by_last_part, n=1, cutoff=NEAR)
+            by_last_part[match] for match in difflib.get_close_matches(last_part, by_last_part, n=1, cutoff=NEAR_WORD)
         ]
     return close_names[0] if close_names else ""
 
