@@ -1,6 +1,10 @@
 """The line that says what is being waited for, and how long."""
 
+import pytest
+
 from duckflow.i18n.words import Words
+from duckflow.state.data import say
+from duckflow.state.message import Usage
 from duckflow.ui.console.printer import Glyphs
 from duckflow.ui.console.waiting import Wait
 
@@ -20,3 +24,15 @@ def test_the_time_in_which_the_user_is_asked_does_not_count() -> None:
     wait.end()
     wait.stand_still(asked=False)
     assert not wait.going_on
+
+
+@pytest.mark.parametrize("language", ["en", "ja"])
+def test_a_narrow_screen_says_whole_that_the_user_is_waited_for(language: str) -> None:
+    words = Words(language)
+    wait = Wait(words, Glyphs(plain=True), clock=lambda: 100.0)
+    wait.begin(say("wait.you"))
+    wait.work = "MULTI_STEP_TASK"
+    wait.spend(Usage(prompt_tokens=900, completion_tokens=50))
+    assert words("wait.you") not in wait.line(50)
+    wait.stand_still(asked=True)
+    assert words("wait.you") in wait.line(50)

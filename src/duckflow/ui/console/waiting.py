@@ -66,7 +66,9 @@ class Wait:
     def line(self, columns: int) -> str:
         """Returns the line: the kind of work, its time and its cost, and how to stop it if there is room."""
         now = self._clock()
-        work_text = self._words("work", work=self._words(f"work.{self.work}")) if self.work else ""
+        # While the user is asked, only that is told: narrow screens have no room for more.
+        works = self.work and not self._stopped
+        work_text = self._words("work", work=self._words(f"work.{self.work}")) if works else ""
         doing_text = " · ".join(filter(None, (work_text, plain(self._words.phrase(self.doing)) if self.doing else "")))
         tokens = self._spent.prompt_tokens + self._spent.completion_tokens + self._heard // CHARACTERS_A_TOKEN
         figures = [duration(now - (self._stopped or self._since))]
