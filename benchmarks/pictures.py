@@ -190,9 +190,10 @@ def plan(terminal: Terminal, said: Said) -> None:
 def status(terminal: Terminal, said: Said) -> None:
     gate(terminal, said)
     terminal.answer("1")
+    terminal.wait_for(said["done"].split("`")[3])
     terminal.wait_until(still)
     terminal.enter("/status")
-    terminal.wait_for("hello.py", 5)
+    terminal.wait_for("/why")
     terminal.wait_until(still)
 
 
@@ -204,10 +205,10 @@ def still(screen: str) -> bool:
 def scripts(said: Said) -> dict[str, list[tuple[str, Any]]]:
     write = decide(
         act("file_ops.write_file", said["why"], path="hello.py", content=HELLO),
-        respond(said["done"]),
         rationale=said["rationale"],
         alternative=said["alternative"],
         state_delta={"goal": said["request"]},
+        next_step="continue",
     )
     look = decide(act("file_ops.list_files"), step="PLANNING", next_step="continue")
     return {
@@ -215,7 +216,7 @@ def scripts(said: Said) -> dict[str, list[tuple[str, Any]]]:
         "gate": [("", write)],
         "duck-call": [("", look)] * 5,
         "plan": planning(said),
-        "status": [("", write)],
+        "status": [("", write), ("", decide(respond(said["done"])))],
     }
 
 

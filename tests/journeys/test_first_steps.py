@@ -34,6 +34,16 @@ async def test_creating_a_file_takes_two_calls(tmp_path: Path, language: str) ->
     ]
 
 
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_the_status_is_told_in_words_and_no_names_of_the_state(tmp_path: Path, language: str) -> None:
+    story = Story(tmp_path, [decide(WRITE, respond("done")), "print(1)\n"], mode="ask", language=language)
+    story.answers = [YES]
+    before = await story.chat.run_command("/status")
+    await story.tell("create hello.py")
+    for told in before, await story.chat.run_command("/status"):
+        assert not any(name in told for name in (*Phase, *Status))
+
+
 async def test_a_conversation_that_ended_has_nothing_open(tmp_path: Path) -> None:
     """Also where many are held in one process: what they had open is closed, and does not wait to be collected."""
     if not HANDLES.is_dir():

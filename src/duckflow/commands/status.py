@@ -108,7 +108,8 @@ def status(context: CommandContext, _: str) -> str:
     if bar := plan_bar(state, words):
         lines.append(words("status.plan", plan=bar))
     lines += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
-    if state.last_delta:
+    # The step stands above.
+    if state.last_delta and not state.last_delta.startswith("step: "):
         lines.append(words("status.last_delta", delta=state.last_delta))
     if refs := [ref for ref in state.context_refs if kind_of_ref(ref)]:
         lines.append(words("status.refs", refs=", ".join(refs)))
