@@ -75,6 +75,34 @@ async def test_a_comment_on_a_line_that_is_gone_can_still_be_deleted(tmp_path: P
         assert talk.session.state.comments == [] and tab.problems == []
 
 
+FOCUS_WHEN_ASKED = """([opens, asks]) => new Promise((done) => {
+    const watch = new MutationObserver(() => {
+        if (!document.querySelector(asks)) return;
+        watch.disconnect();
+        done(document.activeElement.textContent);
+    });
+    watch.observe(document.body, { childList: true, subtree: true });
+    const button = [...document.querySelectorAll("button")].find((one) => one.textContent.startsWith(opens));
+    button.focus();
+    button.click();
+})"""
+
+
+async def test_the_way_out_has_the_focus_as_soon_as_something_grave_is_asked(tmp_path: Path) -> None:
+    """A busy page draws late, and an Enter that comes before must not get lost, nor do anything."""
+    async with Talk(tmp_path, [WRITE]) as talk:
+        await talk.built.conversation.say("write a.py")
+    async with Site(talk.paths, fleet=PlayedFleet(12)) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/")
+        await (await tab.see(".session .more")).click()
+        await tab.see(".deeds button", "Delete")
+        assert await tab.page.evaluate(FOCUS_WHEN_ASKED, ["Delete", ".deeds .bad"]) == "Cancel"
+        await tab.go("#/fleet")
+        await tab.see(".fleet-of button", "Cancel")
+        assert await tab.page.evaluate(FOCUS_WHEN_ASKED, ["Cancel", ".sure"]) == "Keep things as they are"
+        assert tab.problems == []
+
+
 async def test_a_second_enter_deletes_no_session(tmp_path: Path) -> None:
     async with Talk(tmp_path, [WRITE]) as talk:
         await talk.built.conversation.say("write a.py")

@@ -121,7 +121,8 @@ async def test_a_question_and_what_was_interrupted_are_quiet(tmp_path: Path) -> 
         tab = await visit(browser, site)
         await tab.say("make it")
         await tab.see(".card")
-        assert await asked_for(tab) == []
+        # The icon says by another picture that something waits.
+        assert [address for address in await asked_for(tab) if not address.endswith(".svg")] == []
         await tab.find(".composer .stop").click()
         await tab.gone(".card")
         await tab.page.wait_for_timeout(1000)

@@ -6,10 +6,15 @@ from typing import Any
 
 import pytest
 
+from duckflow.events.event import Event
+from duckflow.events.types import TurnEnded
+from duckflow.state.data import quote, say
+from duckflow.state.question import Choice, GateRequest, Question
 from tests.journeys.cast import two_askers
 from tests.journeys.plans import PROPOSE, SNAKE
 from tests.journeys.story import act, decide, respond
 from tests.web.chromium import PHONE, READING_MS, WIDE, browsing, needs_chromium, visit
+from tests.web.played import ASKS, PlayedFleet
 from tests.web.site import ID, Site, Talk
 from tests.web.test_page_asked import both_ask
 from tests.web.test_page_sight import LONG_PLAN, writes
@@ -25,6 +30,13 @@ def command(text: str) -> dict[str, Any]:
 def is_draft(talk: Talk) -> bool:
     plan = talk.session.state.plan
     return plan is not None and plan.status == "draft"
+
+
+def endings(talk: Talk) -> asyncio.Queue[Event]:
+    """Returns a queue of the turns' endings from now on."""
+    over: asyncio.Queue[Event] = asyncio.Queue()
+    talk.built.conversation.hear(lambda _, event: over.put_nowait(event) if isinstance(event, TurnEnded) else None)
+    return over
 
 
 @needs_chromium
@@ -206,6 +218,46 @@ async def test_a_key_held_on_a_button_answers_one_gate_only(tmp_path: Path, key:
         assert not (talk.folder / "made.txt").exists()
 
 
+@needs_chromium
+@pytest.mark.slow
+async def test_every_choice_but_a_refusal_asks_that_all_was_read(tmp_path: Path) -> None:
+    """Programs that a folder brings are agreed to by `more` and `fresh`, rights by their names, forms by values."""
+    details = tuple(quote(f"It runs program-{number}.") for number in range(150))
+    async with Talk(tmp_path, []) as talk, browsing() as browser:
+        for key in ("more", "fresh", "outside", "done", "true", "a", "no", "stop", "skip"):
+            choice = Choice(key=key, label=quote(key))
+            fleet = PlayedFleet(
+                1, asks=1, question=Question(kind="choice", title=ASKS.title, details=details, choices=(choice,))
+            )
+            async with Site(talk.paths, fleet=fleet) as site:
+                tab = await visit(browser, site, "#/fleet")
+                await tab.choose(key)
+                if key in ("no", "stop", "skip"):
+                    await tab.gone(".card")
+                else:
+                    await tab.see(".told", "There is more to read")
+                assert bool(fleet.done) == (key in ("no", "stop", "skip")), key
+                assert tab.problems == []
+
+
+@needs_chromium
+@pytest.mark.slow
+async def test_no_command_hides_a_part_of_the_diff_that_stands_after_it(tmp_path: Path) -> None:
+    """A command is shortened where it stands by itself otherwise than before a diff, if it ends with a line's end."""
+    commands = ("$ touch a\r",) * 20
+    request = GateRequest(
+        action_ids=("a",), operations=("shell.run",), intent=(), rationale="", risk="low", commands=commands,
+        diff="\n".join([*commands, "+++ b/hidden.py\n@@ -0,0 +1,1 @@\n+hidden = 1"]),
+    )  # fmt: skip
+    question = Question(kind="gate", title=say("gate.title"), gate=request, choices=ASKS.choices)
+    fleet = PlayedFleet(1, asks=1, question=question)
+    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
+        tab = await visit(browser, site, "#/fleet")
+        await tab.see(".card .diffs .d-add", "hidden = 1")
+        await tab.see(".card .diffs .file-name", "hidden.py")
+        assert tab.problems == []
+
+
 async def test_over_the_wire_no_question_lets_a_draft_through_that_was_not_drawn(tmp_path: Path) -> None:
     talk = Talk(tmp_path, [PROPOSE, SNAKE, PASSED_ON, WAITS])
     async with talk, Site(talk.paths) as site:
@@ -229,6 +281,51 @@ async def test_over_the_wire_no_question_lets_a_draft_through_that_was_not_drawn
             await browser.post(f"sessions/{ID}/answer", **named)
             await reader.until(lambda: not is_draft(talk))
         await turn
+
+
+@pytest.mark.parametrize(
+    ("language", "asked_before", "words"),
+    [
+        ("en", "Will it need a database?", ("in that case yes", "In that case, yes", "if so, yes")),
+        ("ja", "データベースは必要ですか？", ("それならはい", "それなら お願いします")),
+    ],
+)
+async def test_words_that_only_the_session_reads_as_a_yes_approve_no_unseen_draft(
+    tmp_path: Path, language: str, asked_before: str, words: tuple[str, ...]
+) -> None:
+    """Each of these is a yes to a draft after a question about it."""
+    talk = Talk(tmp_path, [PROPOSE, SNAKE, *[WAITS] * 20], language=language)
+    async with talk, Site(talk.paths) as site:
+        conversation = talk.built.conversation
+        await conversation.say("make a snake game")
+        await conversation.say(asked_before)
+        browser, over = await site.visit(), endings(talk)
+        for text in words:
+            for more in ({}, {"later": True}, {"files": [{"name": "a", "data": "YQ=="}]}, {"plan": {"name": "?"}}):
+                await browser.post(f"sessions/{ID}/say", text=text, **more)
+                await asyncio.wait_for(over.get(), 20)
+                assert is_draft(talk), (text, more)
+
+
+async def test_a_yes_counts_only_for_the_draft_that_was_read_when_it_arrives(tmp_path: Path) -> None:
+    """The draft may change while a yes is on its way to the process that holds the session."""
+    other = SNAKE | {"name": "Other"}
+    async with Talk(tmp_path, [PROPOSE, SNAKE, PROPOSE, other, *[WAITS] * 3]) as talk:
+        conversation = talk.built.conversation
+        await conversation.say("make a snake game")
+        plan = conversation.state.plan
+        assert plan
+        await conversation.say("another one")
+        over = endings(talk)
+        for stale in (plan.fingerprint(), ""):
+            await conversation.take("yes", None, read=stale)
+            await asyncio.wait_for(over.get(), 20)
+            assert is_draft(talk)
+        plan = conversation.state.plan
+        assert plan and plan.name == "Other"
+        await conversation.take("yes", None, read=plan.fingerprint())
+        await asyncio.wait_for(over.get(), 20)
+        assert not is_draft(talk)
 
 
 async def test_a_command_approves_no_unseen_draft_while_a_gate_is_open(tmp_path: Path) -> None:

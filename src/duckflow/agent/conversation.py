@@ -167,7 +167,9 @@ class ChatLoop:
         session.subscribe(self._count)
         self._close_open_turn()
 
-    def take(self, line: str, question_id: str | None = "", language: str = "") -> asyncio.Future[Taken]:
+    def take(
+        self, line: str, question_id: str | None = "", language: str = "", read: str | None = None
+    ) -> asyncio.Future[Taken]:
         line = make_whole(line)
         text, line_meaning = line.strip(), "answer" if question_id else self.reads_as(line)
         replies: tuple[Phrase, ...] = ()
@@ -190,7 +192,7 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 self._commands.start(command.split()[0], self.run_command(command))
             case "message":
-                self._turns.submit(text)
+                self._turns.submit(text, read=read)
             case "answer":
                 return self.answer(self._question(question_id or "").question_id, text)
             case "command":
@@ -212,7 +214,9 @@ class ChatLoop:
         commands = self.commands if line.lstrip().startswith(SLASH) else ()
         return read_line(line, self.state, self.questions, commands)
 
-    async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
+    async def say(
+        self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None, *, read: str | None = None
+    ) -> Outcome:
         text = make_whole(text)
         if wish is None and self.state.jobs and (replies := self.work.aside(text)) is not None:
             for phrase in replies:
@@ -223,15 +227,15 @@ class ChatLoop:
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))
             return "done"
-        outcome_future = self._turns.submit(text, attachments, wish=wish)
+        outcome_future = self._turns.submit(text, attachments, wish=wish, read=read)
         try:
             return await outcome_future
         except asyncio.CancelledError:
             self._turns.interrupt()
             raise
 
-    def queue(self, text: str) -> None:
-        self._turns.submit(text, later=True)
+    def queue(self, text: str, read: str | None = None) -> None:
+        self._turns.submit(text, later=True, read=read)
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> asyncio.Future[Taken]:
         return _known(self._questions.answer(question_id, make_whole(text), choice))

@@ -72,19 +72,19 @@ class Turn:
         meanwhile: Callable[[], str],
         begin: Begin | None,
         wish: str | None = None,
-        waited: bool = False,
+        read: str | None = None,
     ) -> Outcome:
         """Runs a turn. However it ends, TurnEnded is emitted, so the conversation can always go on. If the user has
         done something instead of writing, `text` is empty and `begin` carries out what they did; it returns the first
         note, or the ending. `meanwhile` is called before each call of the model, and returns what the user has said
-        since the last time. `wish` is the part of the text that the user wrote; None means all of it. `waited` means
-        that the text was typed during another turn."""
+        since the last time. `wish` is the part of the text that the user wrote; None means all of it. `read` is the
+        fingerprint of the plan's draft that the user had read before; None means every draft."""
         number = self._session.state.turn + 1
         self._session.emit(TurnBegan(turn=number))
         self._pacing.begin(text)
         self._recoveries, self._at_work = 0, self._policies.before_the_model_is_known()
         profile, wish = self._thinker.connection.ready_profile, text if wish is None else wish
-        turn = TurnSoFar(self._session.state, text, attachments, profile, meanwhile, wish, waited)
+        turn = TurnSoFar(self._session.state, text, attachments, profile, meanwhile, wish, read)
         try:
             ending = await self._open(turn, begin)
         except asyncio.CancelledError:

@@ -20,8 +20,9 @@ class WaitingMessage(NamedTuple):
     later: bool
     wish: str
     """The part of the text that the user wrote: all of it, unless a custom command has added the rest."""
-    waited: bool
-    """True if the message came while another turn ran."""
+    read: str | None
+    """The fingerprint of the draft of a plan that the user had read before sending the message. Empty if the user had
+    read none, as for a message that came while another turn ran; None if every draft counts as read."""
 
 
 class Turns:
@@ -57,7 +58,12 @@ class Turns:
         return (*unadmitted_messages, *(Unheard(message.text, message.later) for message in self._waiting))
 
     def submit(
-        self, text: str, attachments: Sequence[Attachment] = (), later: bool = False, wish: str | None = None
+        self,
+        text: str,
+        attachments: Sequence[Attachment] = (),
+        later: bool = False,
+        wish: str | None = None,
+        read: str | None = None,
     ) -> asyncio.Future[Outcome]:
         """Starts a turn, or gives the message to the running one. Returns how the turn that takes the message ends.
         With `later`, with an attachment, or if a custom command has written it, the message waits for a turn of its
@@ -65,7 +71,8 @@ class Turns:
         outcome_future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         later = later or bool(attachments) or wish is not None
         wish = text if wish is None else wish
-        self._waiting.append(WaitingMessage(text, tuple(attachments), outcome_future, later, wish, waited=self.runs))
+        read = "" if self.runs else read
+        self._waiting.append(WaitingMessage(text, tuple(attachments), outcome_future, later, wish, read))
         if not self.runs:
             self._next()
         self._moved()
@@ -105,8 +112,9 @@ class Turns:
         text = "\n".join(message.text for message in messages)
         attachments = [attachment for message in messages for attachment in message.attachments]
         wish = "\n".join(message.wish for message in messages)
-        has_waited = any(message.waited for message in messages)
-        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish, has_waited)
+        drafts_read = {message.read for message in messages}
+        read = drafts_read.pop() if len(drafts_read) == 1 else ""
+        work = self.turn.run(text, attachments, self._said_meanwhile, None, wish, read)
         self._start(text, work, [message.ended for message in messages])
 
     def _said_meanwhile(self) -> str:

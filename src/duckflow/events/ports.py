@@ -156,23 +156,27 @@ class Conversation(Protocol):
     """One conversation on one session, as every front end sees it, in this process or over a socket. Properties are
     known at once, and actions can be awaited. An action that cannot be done raises a DuckflowError."""
 
-    def take(self, line: str, question_id: str | None = "", language: str = "") -> Awaitable[Taken]:
+    def take(
+        self, line: str, question_id: str | None = "", language: str = "", read: str | None = None
+    ) -> Awaitable[Taken]:
         """Takes a line as people type it: the answer to the first open question, a `/command`, a `!command`, a word
         about running work, or a message. It is carried out in the background, and events tell what comes of it.
         `question_id`: the only question that the line may answer; None if the person saw no question, so that it
-        answers none. `language`: the language that a command answers in, if it is not the session's."""
+        answers none. `language`: the language that a command answers in, if it is not the session's. `read`: the
+        fingerprint of the draft of a plan that the person has read, so that a yes approves no other; None means every
+        draft."""
         ...
 
     def reads_as(self, line: str) -> Meaning:
         """Returns what the line would mean to `take`: an answer, a command or a message."""
         ...
 
-    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
+    async def say(self, text: str, attachments: Sequence[Attachment] = (), *, read: str | None = None) -> Outcome:
         """Sends a message and returns when the turn that hears it has ended. If a turn runs already, the model reads
         the message before its next call; a mark in it says that it was said meanwhile."""
         ...
 
-    def queue(self, text: str) -> None:
+    def queue(self, text: str, read: str | None = None) -> None:
         """Sends a message that does not steer: it waits for the end of the running turn. If no turn runs, it is sent at
         once."""
         ...
@@ -319,7 +323,9 @@ class InnerConversation(Conversation, Protocol):
     """A conversation as slash commands see it. Slash commands run in the conversation's own process, so they can use
     things that cannot be sent over a socket."""
 
-    async def say(self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None) -> Outcome:
+    async def say(
+        self, text: str, attachments: Sequence[Attachment] = (), wish: str | None = None, *, read: str | None = None
+    ) -> Outcome:
         """Sends a message. `wish` holds the user's own words in the text, where a custom command has written the
         rest."""
         ...

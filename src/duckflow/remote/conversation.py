@@ -176,20 +176,23 @@ class RemoteConversation(Mirror):
         self._call(LEAVE)
         await self._link.close()
 
-    def take(self, line: str, question_id: str | None = "", language: str = "") -> Awaitable[Taken]:
+    def take(
+        self, line: str, question_id: str | None = "", language: str = "", read: str | None = None
+    ) -> Awaitable[Taken]:
         name = "" if question_id else _command(line)
         if name in LEAVES:
             self._loop.call_soon(self.sessions.leave)
         if name in (*LEAVES, *STAYS):
             messages = (say("attach.not_here", command=name),) if name in STAYS else ()
             return asyncio.ensure_future(_known(Taken("command", messages)))
-        return asyncio.ensure_future(_read(self._call("take", line=line, question_id=question_id, language=language)))
+        args = {"line": line, "question_id": question_id, "language": language, "read": read}
+        return asyncio.ensure_future(_read(self._call("take", **args)))
 
-    async def say(self, text: str, attachments: Sequence[Attachment] = ()) -> Outcome:
-        return await self._call("say", text=text, attachments=attachments)
+    async def say(self, text: str, attachments: Sequence[Attachment] = (), *, read: str | None = None) -> Outcome:
+        return await self._call("say", text=text, attachments=attachments, read=read)
 
-    def queue(self, text: str) -> None:
-        self._call("queue", text=text)
+    def queue(self, text: str, read: str | None = None) -> None:
+        self._call("queue", text=text, read=read)
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> Awaitable[Taken]:
         return asyncio.ensure_future(_read(self._call("answer", question_id=question_id, text=text, choice=choice)))

@@ -196,8 +196,8 @@ class ConversationServer:
             for front_end in hearing_front_ends:
                 front_end.send(line)
 
-    def _say(self, text: str, attachments: Sequence[Sequence[str]] = ()) -> Awaitable[str]:
-        return self._conversation.say(text, [Attachment(*attachment) for attachment in attachments])
+    def _say(self, text: str, attachments: Sequence[Sequence[str]] = (), read: str | None = None) -> Awaitable[str]:
+        return self._conversation.say(text, [Attachment(*attachment) for attachment in attachments], read=read)
 
     def _find_files(self, wanted: str, most: int) -> Awaitable[Sequence[str]]:
         return asyncio.to_thread(self._conversation.find_files, wanted, most)

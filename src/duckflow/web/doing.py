@@ -120,14 +120,17 @@ async def begin(services: PageServices, request: Request) -> Any:
 
 async def say(services: PageServices, request: Request) -> Any:
     body, session = await read_body(request), await services.watched(request)
-    conversation, text = session.conversation, body.text("text")
-    if _approves(conversation, text, body.text("question_id")) and not _has_drawn(body, session):
+    conversation, text, read = session.conversation, body.text("text"), _drawn(body, session)
+    if not read and _approves(conversation, text, body.text("question_id")):
         return {"taken": "unclear", "told": [session.words("plan.unseen")]}
+    if read and _is_approval(text):
+        go_on(session, conversation.work.approve_plan(read))
+        return {"taken": "command", "told": []}
     if attachments := [Attachment(file.text("name") or "file", data=file.text("data")) for file in body.list("files")]:
-        go_on(session, conversation.say(text, attachments))
+        go_on(session, conversation.say(text, attachments, read=read))
         return {"taken": "message", "told": []}
     if body.flag("later"):
-        conversation.queue(text)
+        conversation.queue(text, read)
         return {"taken": "message", "told": []}
     if name := _own_way(text):
         if services.shelf.alone():
@@ -137,9 +140,8 @@ async def say(services: PageServices, request: Request) -> Any:
     # The message answers a question if the user chose that question, or if it reads like an answer to the only open
     # one. A message that names no question was typed with none in sight, and answers none.
     is_answer, language = body.flag("aimed") or conversation.reads_as(text) == "answer", session.words.language
-    return _taken(
-        await conversation.take(text, (body.text("question_id") if is_answer else "") or None, language), session.words
-    )
+    question_id = (body.text("question_id") if is_answer else "") or None
+    return _taken(await conversation.take(text, question_id, language, read), session.words)
 
 
 async def answer(services: PageServices, request: Request) -> Any:
@@ -150,11 +152,8 @@ async def answer(services: PageServices, request: Request) -> Any:
     )
     if asked_question and asked_question.gate and not is_enough(choice, asked_question.gate.risk):
         return {"taken": "unclear", "told": [session.words("gate.word")], "question_id": question_id}
-    if (
-        asked_question
-        and _approves(conversation, choice or body.text("text"), question_id)
-        and not _has_drawn(body, session)
-    ):
+    approves = asked_question and _approves(conversation, choice or body.text("text"), question_id)
+    if approves and not _drawn(body, session):
         return {"taken": "unclear", "told": [session.words("plan.unseen")], "question_id": question_id}
     return _taken(await conversation.answer(question_id, body.text("text"), choice), session.words)
 
@@ -192,23 +191,29 @@ async def agent(services: PageServices, request: Request) -> Any:
 async def plan(services: PageServices, request: Request) -> Any:
     """Approves the draft that the page has shown, and carries the plan out. A draft that came meanwhile is refused."""
     body, session = await read_body(request), await services.watched(request)
-    draft = session.conversation.state.plan
-    if draft is None or not _has_drawn(body, session):
+    read = _drawn(body, session)
+    if not read:
         raise UsageError("serve.plan_changed")
-    go_on(session, session.conversation.work.approve_plan(draft.fingerprint()))
+    go_on(session, session.conversation.work.approve_plan(read))
     return {}
 
 
-def _has_drawn(body: Given, session: WatchedSession) -> bool:
-    """Says whether the plan that the page sends back is the whole present plan, so that the user has seen all of it."""
+def _drawn(body: Given, session: WatchedSession) -> str:
+    """Returns the fingerprint of the present plan if the page sends the whole of it back, so that the user has seen all
+    of it; else an empty text. The session's own process compares it, whose plan may have changed meanwhile."""
     draft = session.conversation.state.plan
-    return draft is not None and body.has("plan", worded(draft.model_dump(mode="json"), session.words))
+    is_drawn = draft is not None and body.has("plan", worded(draft.model_dump(mode="json"), session.words))
+    return draft.fingerprint() if draft and is_drawn else ""
+
+
+def _is_approval(text: str) -> bool:
+    return unicodedata.normalize("NFKC", text).split()[:2] == ["/plan", "approve"]
 
 
 def _approves(talk: Conversation, text: str, question_id: str) -> bool:
-    """Says whether the text would approve the draft of a plan if it were sent now, by itself or as the answer to the
-    question whether the plan is to start."""
-    plan, words = talk.state.plan, unicodedata.normalize("NFKC", text).split()
+    """Says whether the text reads like an approval of the draft of a plan, by itself or as the answer to the question
+    whether the plan is to start. The page then brings the draft on screen at once."""
+    plan = talk.state.plan
     if plan is None or plan.status != "draft":
         return False
     answer = read_answer(text, language=talk.state.language)
@@ -216,7 +221,7 @@ def _approves(talk: Conversation, text: str, question_id: str) -> bool:
     for question in talk.questions:
         if question.title.key == "plan.start" and question_id in ("", question.question_id) and choice != "no":
             return True
-    return words[:2] == ["/plan", "approve"] or (choice == "yes" and not talk.questions)
+    return _is_approval(text) or (choice == "yes" and not talk.questions)
 
 
 async def mode(services: PageServices, request: Request) -> Any:

@@ -166,7 +166,7 @@ class PlanAnswer(Policy):
         whole_answer, answer = read_whole(words, language), read_answer(words, language=language)
         if whole_answer.waits:
             return Ending("pending_user", say("plan.waits", name=plan.name))
-        if answer and answer.choice == "yes" and turn.waited:
+        if answer and answer.choice == "yes" and turn.read not in (None, plan.fingerprint()):
             return Ending("pending_user", say("plan.unread", name=plan.name))
         if answer and answer.choice == "yes":
             return await self._approval.approve(plan, whole_answer)

@@ -87,9 +87,10 @@ class TurnSoFar:
     """A function that returns what the user has said since it was last called."""
     wish: str = ""
     """The user's own words in the request. Text that a custom command has added to them orders nothing."""
-    waited: bool = False
-    """True if the request was typed while another turn ran. Such a request cannot be about what that turn showed at its
-    end."""
+    read: str | None = None
+    """The fingerprint of the plan's draft that the user had read before sending the request. Empty for a request that
+    was typed while another turn ran, since it cannot be about what that turn showed at its end; None means every
+    draft."""
     loops: list[Loop] = field(default_factory=list[Loop])
     ending: Ending | None = None
     """The ending that the model's last reply asks for, if it asks for any."""

@@ -1,6 +1,6 @@
 // Actions on fleets, tasks and attempts, and the signs of their states.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon, Spinner } from "./icons.js";
 import { post } from "./requests.js";
 import { duration, t, visible } from "./words.js";
@@ -32,7 +32,7 @@ export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${abou
 export function Deeds({ deeds, place, doing, again, tell }) {
 	const [sure, setSure] = useState(null);
 	const leave = useRef(null);
-	useEffect(() => leave.current?.focus(), [sure]);
+	useLayoutEffect(() => leave.current?.focus(), [sure]);
 	const change = async ({ what, more }) => {
 		setSure(null);
 		await post("api/fleet/change", { what, ...place, ...more }).catch((error) => tell(error.message, "warn"));

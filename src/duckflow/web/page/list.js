@@ -1,6 +1,6 @@
 // All sessions of this machine, those that wait for the person first, and a search through them.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
 import { useTick } from "./facts.js";
 import { Icon } from "./icons.js";
@@ -119,8 +119,8 @@ function Deeds({ session, tell }) {
 	const [title, setTitle] = useState(session.title);
 	const box = useRef(null);
 	const began = useRef(false);
-	useEffect(() => {
-		// The focus goes to the part that was opened or closed.
+	useLayoutEffect(() => {
+		// The focus goes to the part that was opened or closed, before a key can be pressed there.
 		if (began.current) box.current.querySelector("input, button:not(.bad)")?.focus();
 		began.current = true;
 	}, [open]);

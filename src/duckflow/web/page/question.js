@@ -11,12 +11,15 @@ import { t, visible } from "./words.js";
 
 /** The choices with numbers: the others are offered at few Gates, and their numbers would leave gaps. */
 const NUMBERED = 4;
-const ACCEPTING = new Set(["yes", "session", "always", "all", "trust", "edit"]);
+const REFUSING = new Set(["no", "skip", "stop"]);
 /** Says whether an answer may be a yes: words can be one. */
-const accepts = ({ key, choice = key }) => !choice || ACCEPTING.has(choice);
+const accepts = ({ key, choice = key }) => !REFUSING.has(choice);
 
 /** Returns the diff without the commands, which stand before it. */
-const fileDiff = (gate) => gate.diff.slice(gate.commands.join("\n").length).replace(/^\n/, "");
+function fileDiff({ diff, commands }) {
+	const before = commands.join("\n");
+	return diff.startsWith(before) ? diff.slice(before.length).replace(/^\n/, "") : diff;
+}
 
 function Gate({ gate }) {
 	const diff = fileDiff(gate);
@@ -106,7 +109,7 @@ export function Card({ question, session, first, alone, tell }) {
 		else if (choice.wants_text && !text.trim()) {
 			setMode(choice.key);
 			setProblem(t("duck.words"));
-		} else if (grave && ACCEPTING.has(choice.key)) {
+		} else if (grave && accepts(choice)) {
 			setTyped(true);
 			setProblem(t("gate.word"));
 		} else {
@@ -191,7 +194,7 @@ export function Answered({ item }) {
 	const what = question.gate ? [...question.gate.commands, ...question.gate.impacts.map((one) => one.path)].join(", ") : "";
 	return html`<details>
 		<summary>${question.job ? html`<span class="chip">${visible(question.job_name)}</span>` : null}<span class="told">${visible(question.title)} ${what ? html`<code>${visible(what.slice(0, 160))}</code>` : null}</span>
-			<span class=${`meta ${answer ? (ACCEPTING.has(answer.choice) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
+			<span class=${`meta ${answer ? (answer.choice && accepts(answer) ? "ok" : "") : "open"}`}>${visible(told)}</span></summary>
 		<div class="more">
 			${question.gate ? html`<${Gate} gate=${question.gate} />` : null}
 			${question.details.map((line) => html`<p><${Sentence} text=${line} /></p>`)}
