@@ -93,6 +93,14 @@ async def test_an_attempt_is_looked_at_picked_and_merged(tmp_path: Path) -> None
             await tea.get_by_role("button", name="Merge", exact=True).click()
             await tab.see(".sure", "tea, attempt 2, will be merged into main of")
             assert await violations(tab) == []
+            # Somebody else picks the other attempt: what would be merged now is not what was asked.
+            other, chosen = await program.visit(), {"fleet": (await tab.texts(".fleet-of h2"))[0], "tasks": ["tea"]}
+            await other.post("fleet/change", what="pick", attempt=1, **chosen)
+            await tea.locator(".sure").wait_for(state="detached")
+            refused = await other.post("fleet/change", 400, what="merge", attempt=2, **chosen)
+            assert "attempt 2 cannot be merged" in refused["error"]
+            await tea.get_by_role("button", name="Pick this attempt").click()
+            await tea.get_by_role("button", name="Merge", exact=True).click()
             await tea.get_by_role("button", name="Keep things as they are").click()
             await press(tab, "tea", "Merge")
             await tab.see(".came", "tea: duckflow/tea-2 was merged into main of")

@@ -143,6 +143,9 @@ class PageFleet:
         elif what == "retry":
             await asyncio.to_thread(engine.retry, fleet, task, attempt)
         else:
+            picks = {(state.task.name, state.picked) for state in await asyncio.to_thread(engine.tasks, fleet)}
+            if attempt and (task, attempt) not in picks:
+                raise UsageError("fleet.merge.unfit", attempt=attempt, task=task)
             self._told[key] = {"doing": what, "told": ""}
             self._doing[key] = asyncio.create_task(self._merge(fleet, task))
 

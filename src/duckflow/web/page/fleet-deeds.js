@@ -28,13 +28,14 @@ export const timeOf = (attempts) => {
 export const live = ({ state }) => state === "running" || state === "queued" || state === "waiting";
 export const deed = (what, about, values) => ({ what, name: t(`page.fleet_${about}`), text: t(`page.sure_${about}`, values) });
 
-/** Buttons for actions. The first click says what will happen, the second does it. */
+/** Buttons for actions. The first click says what will happen, the second does it, if it would still be the same. */
 export function Deeds({ deeds, place, doing, again, tell }) {
-	const [sure, setSure] = useState(null);
+	const [asked, setAsked] = useState("");
 	const leave = useRef(null);
-	useLayoutEffect(() => leave.current?.focus(), [sure]);
+	const sure = deeds.find((one) => JSON.stringify(one) === asked);
+	useLayoutEffect(() => (sure ? leave.current?.focus() : setAsked("")), [Boolean(sure)]);
 	const change = async ({ what, more }) => {
-		setSure(null);
+		setAsked("");
 		await post("api/fleet/change", { what, ...place, ...more }).catch((error) => tell(error.message, "warn"));
 		again();
 	};
@@ -43,13 +44,13 @@ export function Deeds({ deeds, place, doing, again, tell }) {
 		return html`<div class="sure" role="group" aria-label=${sure.name}>
 			<p>${visible(sure.text)}</p>
 			<div class="choices">
-				<button ref=${leave} onClick=${() => setSure(null)}>${t("page.leave_it")}</button>
+				<button ref=${leave} onClick=${() => setAsked("")}>${t("page.leave_it")}</button>
 				<button class=${sure.what === "cancel" ? "bad" : "primary"} onClick=${() => change(sure)}>${sure.name}</button>
 			</div>
 		</div>`;
 	}
 	if (!deeds.length) return null;
 	return html`<div class="choices">
-		${deeds.map((one) => html`<button onClick=${() => (one.text ? setSure(one) : change(one))}>${one.name}</button>`)}
+		${deeds.map((one) => html`<button onClick=${() => (one.text ? setAsked(JSON.stringify(one)) : change(one))}>${one.name}</button>`)}
 	</div>`;
 }

@@ -10,7 +10,7 @@ export function Task({ task, fleet, ...common }) {
 	const place = { fleet, tasks: [task.name] };
 	const chosen = { task: task.name, number: task.picked, branch: task.onto, folder: task.repository };
 	const deeds = [
-		task.state === "done" && deed("merge", "merge", chosen),
+		task.state === "done" && { ...deed("merge", "merge", chosen), more: { attempt: task.picked } },
 		!live(task) && task.state !== "merged" && deed("retry", "retry", chosen),
 		live(task) && deed("cancel", "cancel", chosen),
 	].filter(Boolean);

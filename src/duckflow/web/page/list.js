@@ -120,7 +120,7 @@ function Deeds({ session, tell }) {
 	const box = useRef(null);
 	const began = useRef(false);
 	useLayoutEffect(() => {
-		// The focus goes to the part that was opened or closed, before a key can be pressed there.
+		// The focus goes to the part that was opened or closed, at once.
 		if (began.current) box.current.querySelector("input, button:not(.bad)")?.focus();
 		began.current = true;
 	}, [open]);
