@@ -200,8 +200,9 @@ async def test_the_others_go_on_when_a_slow_front_end_is_cut_off(tmp_path: Path)
 
 
 async def test_a_process_that_does_not_answer_is_not_taken_for_dead(tmp_path: Path) -> None:
-    with listen_at(tmp_path / "s.sock") as silent:
-        silent.listen()
+    """A socket with a name listens already: who is refused takes the process for dead, and removes the name."""
+    with listen_at(tmp_path / "s.sock"):
+        assert [path.name for path in tmp_path.iterdir()] == ["s.sock"]
         with pytest.raises(TimeoutError):
             await RemoteConversation(tmp_path / "s.sock", patience=0.05).attach()
 

@@ -79,14 +79,17 @@ def read_event(params: dict[str, Any]) -> Event | None:
 
 
 def listen_at(path: Path) -> socket.socket:
-    """Opens a socket that only its owner can connect to."""
+    """Opens a socket that only its owner can connect to. It gets its name once it listens: whoever finds a socket that
+    refuses takes its process for dead, and removes the name."""
     listener = socket.socket(socket.AF_UNIX)
     listener.setblocking(False)
-    path.unlink(missing_ok=True)
-    with _short(path) as name:
+    early_path = path.with_suffix(f".{os.getpid()}")
+    early_path.unlink(missing_ok=True)
+    with _short(early_path) as name:
         listener.bind(name)
-    # Nobody can connect before the socket listens.
-    path.chmod(0o600)
+    early_path.chmod(0o600)
+    listener.listen()
+    early_path.replace(path)
     return listener
 
 
