@@ -202,7 +202,7 @@ SETTINGS_IN_HOME = _listed("""
 def holds_home(folder: Path, home: Path) -> bool:
     """Says whether the folder is the user's home, or a folder above the home such as `/`. Such a folder is no
     project."""
-    return folder == Path("/") or home.resolve().is_relative_to(folder.resolve())
+    return f"{os.path.realpath(home)}/".startswith(f"{os.path.realpath(folder).rstrip('/')}/")
 
 
 def private_places(folder: Path, home: Path, own: Iterable[Path], opened: Sequence[str] = ()) -> tuple[Path, ...]:

@@ -165,6 +165,19 @@ def test_a_work_folder_in_a_home_below_tmp_can_be_written(place: Yard, below_tmp
     assert (below_tmp / "notes").read_text() == "as it was" and not Path("/tmp/mine").exists()
 
 
+def test_settings_of_tools_are_read_and_stay_as_they_are(place: Yard) -> None:
+    for name in (".gitconfig", ".config/pip/pip.conf", ".config/git/ignore"):
+        (place.home / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.home / name).write_text(name)
+    sandbox = place.sandbox(SandboxSettings(writable=["~/.config/git"]))
+    command = "cat ~/.gitconfig ~/.config/pip/pip.conf ~/.config/git/ignore; for f in .gitconfig .config/pip/pip.conf new"
+    ran = place.run(sandbox, f"{command} .config/new; do echo x > ~/$f; rm ~/$f; mv ~/$f ~/$f.old; done")
+    assert ran.output.startswith(".gitconfig.config/pip/pip.conf.config/git/ignore")
+    assert ran.output.count("Read-only") >= 8
+    assert (place.home / ".gitconfig").read_text() == ".gitconfig" and not (place.home / "new").exists()
+    assert (place.home / ".config/git/ignore").read_text() == ".config/git/ignore"
+
+
 def test_programs_below_tmp_on_the_path_are_visible(
     place: Yard, below_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

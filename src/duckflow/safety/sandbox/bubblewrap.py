@@ -30,6 +30,7 @@ APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-sessi
 TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 SHARED = Path("/dev/shm")
 SHARED_MEMORY = 256 * 1024 * 1024
+LARGEST_COPY = 64 * 1024
 MOST_REPOSITORIES = 60
 """The largest number of repositories in the work folder that are guarded one by one, since the time for a mount grows
 with the number of mounts."""
@@ -86,6 +87,7 @@ class Bubblewrap(Sandbox):
                 mounts.hide_logins(self._git_settings())
                 packages = (place for place in self.paths.packages() if _lies_in(writable, place))
                 mounts.guard(shared_packages(packages))
+            mounts.copy_small_files()
             mounts.close_replaced()
             info_read, info_write = os.pipe()
             os.set_blocking(info_read, False)
@@ -168,7 +170,8 @@ class Mounts:
         opened_paths = [path for path in self._paths.opened() if not _lies_in((folder, *system_folders), path)]
         self._seen = (folder, *system_folders, *opened_paths, *self._writable, *self._paths.readable)
         if home.is_dir() and not _lies_in(self._seen, home):
-            self._at[home] = ("--tmpfs", str(home))
+            # The root is an empty folder in memory, so a home in it needs no mount of its own.
+            self._at[home] = ("--dir" if self._at.keys().isdisjoint(home.parents) else "--tmpfs", str(home))
         self._at |= {path: ("--ro-bind", str(path), str(path)) for path in (*system_folders, *opened_paths)}
         hidden_paths = [path for path in self._paths.hidden() if _lies_in(self._seen, path)]
         self._hidden = frozenset(hidden_paths)
@@ -240,6 +243,21 @@ class Mounts:
                 if path.parent in self._at and not path.exists() and not path.is_symlink():
                     self._hide(path, folder=path.name == "hooks")
 
+    def copy_small_files(self) -> None:
+        """Has small files of the home folder written into the empty one that commands see. That takes less time than a
+        mount for each of them. A program stays a mount, since a copy cannot be run, and so does a file in another
+        mount, where the copy would replace the real file."""
+        home = self._paths.home
+        in_home = [path for path, words in self._at.items() if words[0] == "--ro-bind" and _lies_in((home,), path)]
+        for path in in_home if home in self._at else ():
+            with contextlib.suppress(OSError):
+                file_stat = path.lstat()
+                is_small_file = stat.S_ISREG(file_stat.st_mode) and file_stat.st_size <= LARGEST_COPY
+                is_program, is_itself = file_stat.st_mode & 0o111, self._at[path][1] == str(path)
+                if is_small_file and is_itself and not is_program and self._at.keys().isdisjoint(between(home, path)):
+                    self.fds.append(handle := os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
+                    self._at[path] = ("--file", str(handle), str(path))
+
     def close_replaced(self) -> None:
         """Closes the handles of mounts that other mounts have replaced. Bubblewrap closes only handles that its
         arguments name. The command would get every other handle, and could reach all files of the machine through
@@ -260,7 +278,7 @@ class Mounts:
     def _hide(self, path: Path, folder: bool = False) -> None:
         scratch = self._paths.scratch
         visible_paths = (self._paths.folder, *self._writable, *self._paths.readable)
-        if any(visible_path.is_relative_to(path) for visible_path in visible_paths):
+        if any(_lies_in((path,), visible_path) for visible_path in visible_paths):
             # Visible places inside the hidden folder must be mounted in it.
             self._at[path] = ("--tmpfs", str(path))
         else:

@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import os
 import shutil
+import stat
 import tempfile
 import weakref
 from collections import deque
@@ -232,10 +233,25 @@ class SandboxPaths:
 def as_first_seen(paths: Iterable[str]) -> Iterator[str]:
     """Yields the places that these paths led to before any command ran, as far as they exist. A path that leads
     elsewhere since then is left out: a command may have put a link to anywhere in its place."""
+    plain_paths = {""}
     for path in paths:
         real_path = _real(path)
-        if os.access(real_path, os.R_OK) and os.path.realpath(real_path) == real_path:
+        if os.access(real_path, os.R_OK) and _is_plain(real_path, plain_paths):
             yield real_path
+
+
+def _is_plain(path: str, plain_paths: set[str]) -> bool:
+    """Says whether no link lies on the way to this path. `plain_paths` holds the paths that are known to be plain: they
+    are looked at once for all places, because a command waits for this."""
+    if path not in plain_paths:
+        try:
+            leads_elsewhere = stat.S_ISLNK(os.lstat(path).st_mode)
+        except OSError:
+            return False
+        if leads_elsewhere or not _is_plain(path.rpartition("/")[0], plain_paths):
+            return False
+        plain_paths.add(path)
+    return True
 
 
 @lru_cache(4096)
