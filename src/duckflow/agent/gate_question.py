@@ -10,20 +10,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from duckflow.agent.permissions import Permission
-from duckflow.safety.ignore_rules import CACHE, HEAVY, IgnoredPaths
+from duckflow.safety.ignore_rules import CACHE, MADE_ANEW, IgnoredPaths, made_anew
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository
 from duckflow.safety.risk import RUNS_CODE, Assessment, Deed, JudgedCommand, highest, runs_later
 from duckflow.safety.secrets import secret_name
+from duckflow.safety.undo.tree import upwards
 from duckflow.state.action import RESPOND, Action, Decision
 from duckflow.state.data import Phrase, say
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Preview, Question
 
 GIT = r"(?i)(?<![\w.-])(?:git|gh|hub|jj)(?![\w.-])|\.git(?![\w.-])"
-ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack)(?![\w.-])"
+ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack|lfs|annex)(?![\w.-])"
+"""Matches what undo does not bring back although git is named: other servers, and large files that lie beside git's
+own objects."""
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
 """Subcommands of git that change no files of the folder, or only files that the command names."""
 MOST_WORDS = 500
+"""The number of words in a command of which those that name no file yet are looked at, too."""
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
 MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.option_unknown", "harm.expands"}
@@ -36,12 +40,6 @@ HARMS_FILES = frozenset(
 )
 """Dangers that concern only files of a folder, which undo can bring back. It cannot take back what other dangers do."""
 READS = frozenset(("harm.reads_secret", "harm.reads_outside", "harm.reads_elsewhere", "harm.shows_environment"))
-MADE_ANEW = re.compile(
-    "|".join(map(re.escape, HEAVY))
-    + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
-    r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
-)
-"""Names of folders of packages, caches, builds and reports, which tools can make again at any time."""
 
 
 def what_lasts(deed: Deed, command: str, goes_on: bool, folder: Path) -> Iterator[Phrase]:
@@ -94,7 +92,8 @@ def _ignored_in(command: str, folder: Path) -> str:
     change it."""
     from duckflow.safety.commands.handed_over import named_words
 
-    words = list(dict.fromkeys(named_words(command)))[:MOST_WORDS]
+    words = list(dict.fromkeys(named_words(command)))
+    words = [*words[:MOST_WORDS], *(word for word in words[MOST_WORDS:] if _exists(folder / word.rpartition("=")[2]))]
     ignored_paths = IgnoredPaths(folder) if words else None
     for word_part in (word_part for word in words for word_part in (word, word.partition("=")[2]) if word_part):
         path = os.path.relpath(folder / word_part, folder)
@@ -107,8 +106,8 @@ def _ignored_in(command: str, folder: Path) -> str:
 def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | None) -> bool:
     """Says whether an action could lose a file that undo does not keep. A command that names only plain files, or runs
     the project's own tools, can lose only files that it names; any other command can lose every file. `unkept` are the
-    files that undo could not bring back although git does not ignore them; for a file tool only those that it touches.
-    None means that undo keeps no files at all."""
+    files and folders that undo could not bring back although git does not ignore them; for a file tool only those that
+    it touches. None means that undo keeps no files at all."""
     from duckflow.safety.commands.handed_over import named_words
 
     if unkept is None:
@@ -116,9 +115,12 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
     if deed.command is None:
         return bool(unkept)
     ignored_paths = IgnoredPaths(folder)
-    words = [part for word in named_words(command) for part in {word, word.partition("=")[2], *_glued(word)} if part]
-    paths = [folder / word for word in words[:MOST_WORDS] if not word.startswith("-")]
+    words = dict.fromkeys(named_words(command))
+    values = {value for word in words for value in _values(word)}
+    paths = [folder / word for word in (*words, *values) if word and not word.startswith("-")]
     if any(_is_file(path) and _is_unkept(path, ignored_paths, folder, unkept) for path in paths):
+        return True
+    if any(_is_folder(folder / value) and _is_ignored_folder(folder, value, ignored_paths) for value in values):
         return True
     runs_code = any(reason.key in MAY_TOUCH_ALL for reason in deed.command.reasons)
     says_all = not runs_code and not set("*?[{$`") & set(command) and not any(map(_is_folder, paths))
@@ -128,8 +130,10 @@ def may_lose(deed: Deed, command: str, folder: Path, unkept: Collection[str] | N
     return not deed.command.tools and not says_all and _holds_unkept(folder, ignored_paths, unkept, lost_secrets)
 
 
-def _glued(word: str) -> Iterator[str]:
-    """Yields the parts of an option that may be a value written directly after its letters, as in `-ofile`."""
+def _values(word: str) -> Iterator[str]:
+    """Yields the parts of a word that may be a value: after `=` or `:` (`--cov-report=xml:file`), or directly after the
+    letters of an option (`-ofile`)."""
+    yield from (value for mark in "=:" if (value := word.partition(mark)[2]))
     if word.startswith("-") and not word.startswith("--"):
         yield from (word[letters:] for letters in range(2, min(len(word), MOST_LETTERS)))
 
@@ -145,6 +149,18 @@ def _is_folder(path: Path) -> bool:
     with contextlib.suppress(OSError):
         return path.is_dir()
     return False
+
+
+def _exists(path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return path.exists()
+    return False
+
+
+def _is_ignored_folder(folder: Path, path: str, ignored: IgnoredPaths) -> bool:
+    """Says whether git ignores this folder, and it holds more than what tools can make again."""
+    relative_path = os.path.relpath(folder / path, folder)
+    return not relative_path.startswith("..") and not made_anew(relative_path) and ignored.ignores_file(relative_path)
 
 
 def _git_changes_more(command: str, folder: Path) -> bool:
@@ -174,6 +190,8 @@ def _git_changes_more(command: str, folder: Path) -> bool:
 def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], secrets: bool) -> bool:
     """Says whether the folder holds a file that undo does not keep: an ignored file, or one in `unkept`. Secret files
     count only with `secrets`."""
+    if any(not made_anew(path) and not _is_shut(folder / path) for path in unkept):
+        return True
     entries_seen = 0
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git" and not MADE_ANEW.fullmatch(name)]
@@ -182,6 +200,11 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], 
         if entries_seen > MOST_LOOKED_AT or any(_is_unkept(path, ignored, folder, unkept, secrets) for path in paths):
             return True
     return False
+
+
+def _is_shut(path: Path) -> bool:
+    """Says whether this is a folder of another user, in which nobody but that user can change anything."""
+    return _is_folder(path) and path.lstat().st_uid != os.geteuid() and not os.access(path, os.W_OK)
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str], secrets: bool = False) -> bool:
@@ -200,7 +223,7 @@ def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collecti
         or not stat.S_ISREG(file_status.st_mode)
     ):
         return False
-    return relative_path in unkept or ignored.ignores_file(relative_path)
+    return any(place in unkept for place in upwards(relative_path)) or ignored.ignores_file(relative_path)
 
 
 def runs_later_by(command: str, folder: Path) -> bool:

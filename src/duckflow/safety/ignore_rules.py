@@ -92,6 +92,17 @@ HEAVY = frozenset(
 
 CACHE = re.compile(r"(?:^|/)[\w.-]*cache_*(?:/|$)|\.py[co]$", re.IGNORECASE)
 """Caches such as `__pycache__`, `.pytest_cache` and `.eslintcache`: programs fill them again by themselves."""
+MADE_ANEW = re.compile(
+    "|".join(map(re.escape, HEAVY))
+    + r"|venv|build|dist|target|out|\.next|\.nuxt|\.turbo|htmlcov|coverage|\.coverage.*|coverage\.xml|junit.*\.xml"
+    r"|.*\.(?:egg-info|log|pyc|pyo|o|obj|class|tsbuildinfo)"
+)
+"""Names of folders of packages, caches, builds and reports, which tools can make again at any time."""
+
+
+def made_anew(path: str) -> bool:
+    """Says whether tools can make this file or folder again, by its name or that of a folder above it."""
+    return any(map(MADE_ANEW.fullmatch, path.split("/"))) or CACHE.search(path) is not None
 
 
 class IgnoreRule(NamedTuple):

@@ -25,7 +25,7 @@ from duckflow.safety.undo.ledger import (
 )
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import FAN_OUT, GIT, Tree, adds_only, git_folder, is_guarded_pack, upwards
-from duckflow.safety.undo.walk import FolderWalk, Survey
+from duckflow.safety.undo.walk import FolderWalk, Rules, Survey
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
@@ -80,7 +80,7 @@ class Recorder:
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
-        self._commanded: tuple[str, WorkAuthor] | None = None
+        self._commanded: tuple[str, WorkAuthor, Rules | None] | None = None
 
     @contextlib.contextmanager
     def transaction(self, closing: int = 0) -> Generator[None]:
@@ -136,15 +136,16 @@ class Recorder:
         return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "restore", paths)
 
     def unkept(self, paths: Sequence[str]) -> frozenset[str] | None:
-        """Returns the files at these paths, or in the whole folder, whose contents are not kept; None if there are too
-        many files."""
+        """Returns the files at these paths, or in the whole folder, whose contents are not kept, and the folders whose
+        files are not known; None if there are too many files."""
         work = UndoWork("", WorkAuthor(0), 0.0)
         with self.transaction():
             survey = None if paths else self._sync(*self._running())
-            seen_entries = survey.covered if survey else self._look_at(work, paths)
-            path_facts = [(path, entry.fact) for path, entry in seen_entries.items() if entry]
+            entries = survey.covered if survey else self._look_at(work, paths)
+            facts = [(path, entry.fact) for path, entry in entries.items() if entry]
+            unkept = [path for path, fact in facts if fact.kind == "file" and not fact.kept]
             if not work.left_out and not (survey and survey.crowded):
-                return frozenset(path for path, fact in path_facts if fact.kind == "file" and not fact.kept)
+                return frozenset((*unkept, *(survey.blind if survey else ())))
         return None
 
     def close(self, window_id: int) -> list[Change]:
@@ -197,10 +198,13 @@ class Recorder:
             forget_oldest(self, (work.session, work.author.name))
 
     def _close_command(self, window: Window, work: UndoWork, owns: Owns) -> None:
-        survey_before, self._commanded = self._survey, (window.session, window.author)
+        survey_before, last, author = self._survey, self._commanded, (window.session, window.author)
+        rules = last[2] if last and last[:2] == author else survey_before and survey_before.rules
+        self._commanded = (*author, rules)
         known_entries = self.baseline.entries
         covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in known_entries]
-        survey_after = self._sync(work, owns)
+        survey_after = self._sync(work, owns, rules)
+        self._changed += survey_after.running_later(survey_before, self._work) if survey_before else ()
         marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
         for kind, name in what_moved(window.marks, marks, covered_folders):
             work.leave_out(kind, {name: 1})
@@ -218,27 +222,26 @@ class Recorder:
                 return self.ledger.work(window.session, window.author), _owns(_without_git(window))
         return None, _owns(None)
 
-    def _sync(self, work: UndoWork | None, owns: Owns) -> Survey:
-        """Compares the folder with how it was last seen. Without `work`, the differences belong to no turn."""
-        known_entries = self.baseline.entries
-        known_paths = known_entries if self._survey else ()
-        survey = FolderWalk(self.tree, known_entries, self.settings, self._own, known_paths).walk("", self._work)
+    def _sync(self, work: UndoWork | None, owns: Owns, rules: Rules | None = None) -> Survey:
+        """Compares the folder with how it was last seen. Without `work`, the differences belong to no turn. `rules` are
+        git's rules before the commands of the turn, where one of them has ended."""
+        known, earlier_survey = self.baseline.entries, self._survey
+        kept = known if earlier_survey else ()
+        survey = FolderWalk(self.tree, known, self.settings, self._own, kept, rules).walk("", self._work)
         now: dict[str, Seen | None] = {}
-        now |= {path: seen for path, seen in survey.covered.items() if known_entries.get(path) is not seen}
-        for path in known_entries.keys() - survey.covered.keys():
+        now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
+        for path in known.keys() - survey.covered.keys():
             # The file is gone, or ignored by now.
-            if work is None or survey.watched.get(path) != known_entries[path].stamp:
+            if work is None or survey.watched.get(path) != known[path].stamp:
                 now[path] = self.tree.look(path) if work else None
         # Paths that a change of Duckflow's own is about to touch are noted with that change.
         windows = self.ledger.windows().values()
-        changing_paths = [path for window in windows if window.kind == "change" for path in window.paths]
-        now = {path: seen for path, seen in now.items() if not _near(path, changing_paths)}
-        if work and self._survey:
+        own_paths = [path for window in windows if window.kind == "change" for path in window.paths]
+        now = {path: seen for path, seen in now.items() if not _near(path, own_paths)}
+        if work and earlier_survey:
             # A file that an earlier survey left out is not new.
-            earlier_survey = self._survey
-            self.baseline.write(
-                {path: now[path] for path in now if path not in known_entries and earlier_survey.left_out(path)}
-            )
+            left_out_paths = [path for path in now if path not in known and earlier_survey.left_out(path)]
+            self.baseline.write({path: now[path] for path in left_out_paths})
         if work:
             self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
         self._compare(now, work, owns)
@@ -259,9 +262,8 @@ class Recorder:
         return same_index(self.contents, path, old_entry.fact, new_entry.fact)
 
     def note_damage(self, session: str) -> None:
-        """Looks for git objects that were changed in place, which git never does. A survey skips objects, because they
-        never change, so this is done when somebody wants to undo. The author of the last command counts as the one who
-        changed them."""
+        """Looks for git objects that were changed in place, which a survey skips because git never does that. The
+        author of the last command counts as the one who changed them."""
         known_entries, damaged_entries = self.baseline.entries, dict[str, Seen | None]()
         for folder in [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]:
             for path, stamp in self.tree.stamps(folder).items():
@@ -293,8 +295,7 @@ class Recorder:
         self.ledger.save(work)
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
-        """Returns the state of these paths, of everything that is or was beneath them (unless that is too much), and of
-        the folders above them."""
+        """Returns the state of these paths, of the folders above, and of what is or was beneath, if it is not much."""
         known_entries = self.baseline.entries
         entries_now: dict[str, Seen | None] = {}
         for path in paths:
@@ -306,6 +307,7 @@ class Recorder:
                 survey = FolderWalk(self.tree, known_entries, self.settings, self._own).walk(path)
                 inner_entries |= survey.covered
                 work.leave_out("too_many", {path: self.settings.files} if survey.crowded else {})
+                work.leave_out("blind", dict.fromkeys(survey.blind.values(), 1))
             entries_now |= inner_entries
         return entries_now
 

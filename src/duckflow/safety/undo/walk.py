@@ -5,19 +5,23 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, rules_beneath
+from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, made_anew, rules_beneath
 from duckflow.safety.path_names import MAX_DEPTH
-from duckflow.safety.undo.ledger import Seen, Stamp
+from duckflow.safety.risk import runs_later
+from duckflow.safety.undo.ledger import Change, Fact, Seen, Stamp
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import APART, FAN_OUT, GIT, OBJECT, READ_FOLDER, Tree, is_guarded_pack, upwards
 
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
+MOST_LOOKED_AT = 200
 Facts = os.stat_result
+Rules = Mapping[str, RulesFile]
+"""The rules by which git ignores files, by the folders in which they hold."""
 
 
 @dataclass(slots=True)
@@ -35,6 +39,7 @@ class Survey:
     crowded: set[str] = field(default_factory=set[str])
     """Folders with more new files than undo may cover. Files that were known before are still covered."""
     repositories: list[str] = field(default_factory=list[str])
+    rules: dict[str, RulesFile] = field(default_factory=dict[str, RulesFile])
     linked: dict[tuple[int, int, int], list[str]] = field(default_factory=dict[tuple[int, int, int], list[str]])
     """The covered files that have several names (hard links). The key is device, inode and number of names; the value
     lists the names seen here."""
@@ -52,6 +57,24 @@ class Survey:
     def unseen(self, path: str) -> bool:
         return any(parent in self.blind for parent in upwards(path))
 
+    def running_later(self, before: "Survey", work: Path) -> Iterator[Change]:
+        """Yields the ignored files that are new or different and may make code run later, at most one for each ignored
+        file or folder. What tools make anew is left out."""
+        paths_by_place = dict[str, list[str]]()
+        for path, stamp in self.watched.items():
+            if before.watched.get(path) != stamp and path not in before.covered and not made_anew(path):
+                paths_by_place.setdefault(self._place(before, path), []).append(path)
+        for paths in paths_by_place.values():
+            # Looking at settings that name a file takes time, so it is done only where few files have changed.
+            folder = work if len(paths) <= MOST_LOOKED_AT else None
+            for path in sorted(path for path in paths if path in before.watched or not before.unseen(path)):
+                if runs_later(path, path not in before.watched, folder):
+                    yield Change(path, _unread(before.watched.get(path)), _unread(self.watched[path]), own=False)
+                    break
+
+    def _place(self, before: "Survey", path: str) -> str:
+        return next(parent for parent in upwards(path) if parent in before.places or parent in self.places)
+
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in. Caches
         are left out."""
@@ -61,7 +84,7 @@ class Survey:
             old_stamp, seen_entry = before.watched.get(path), self.covered.get(path)
             new = seen_entry.stamp if seen_entry else self.watched.get(path)
             if old_stamp != new and (old_stamp or not before.unseen(path)) and (new or not self.unseen(path)):
-                ignored_folder = next(parent for parent in upwards(path) if parent in before.places | self.places)
+                ignored_folder = self._place(before, path)
                 count_by_folder[ignored_folder] = count_by_folder.get(ignored_folder, 0) + 1
         return count_by_folder
 
@@ -69,7 +92,8 @@ class Survey:
 class FolderWalk:
     """Walks through a folder by handles. Files whose stamp is known are not read again. `own` lists files and folders
     that are left out (undo's data, private places). `kept` lists paths that were not ignored when the first command
-    ran: a command cannot make them ignored later."""
+    ran: a command cannot make them ignored later. With `earlier_rules`, git's rules before a command that has ended,
+    what the command itself calls ignored is covered, except what tools make anew."""
 
     def __init__(
         self,
@@ -78,9 +102,11 @@ class FolderWalk:
         settings: UndoSettings,
         own: Container[tuple[int, int]],
         kept: Container[str] = (),
+        earlier_rules: Rules | None = None,
     ) -> None:
         self._tree = tree
         self._kept = kept
+        self._earlier_rules = earlier_rules
         self._known = known
         self._settings = settings
         self._own = own
@@ -119,6 +145,8 @@ class FolderWalk:
             rules = None if prefix else rules
         if RULES_FILE in files and self._ignored and rules and not place:
             rules = self._ignored.below(rules, prefix, rules_beneath(handle))
+        if rules and not place:
+            self._survey.rules[prefix.rstrip("/")] = rules
         for name, entry_stat in files.items():
             self._file(handle, prefix + name, entry_stat, rules, place)
         for name, entry_stat in folders.items():
@@ -246,7 +274,17 @@ class FolderWalk:
             return False
         if self._ignored is None or rules is None:
             return self._ignored is not None and is_folder and path.rpartition("/")[2] in HEAVY
-        return self._ignored.ignores(rules, path, is_folder)
+        if not self._ignored.ignores(rules, path, is_folder):
+            return False
+        if (earlier := self._earlier_rules) is None or made_anew(path):
+            return True
+        rules = next((earlier[folder] for folder in (*upwards(path)[1:], "") if folder in earlier), None)
+        return rules is not None and self._ignored.ignores(rules, path, is_folder)
+
+
+def _unread(stamp: Stamp | None) -> Fact | None:
+    """Returns the state of a file of which only the stamp is known."""
+    return stamp and Fact("file", stamp.mode & 0o7777, stamp.owner, stamp.group, stamp.size, stamp.unkept_content)
 
 
 def _holds_repository(folder: int, name: str) -> bool:
