@@ -117,6 +117,12 @@ async def test_in_auto_nothing_goes_unasked_that_undo_does_not_keep(
     assert path.read_bytes() == kept
 
 
+async def test_in_auto_an_empty_folder_for_large_files_asks_nothing(tmp_path: Path, work: Path) -> None:
+    (work / ".git/lfs/objects").mkdir(parents=True)
+    story = await run(tmp_path, ["python3 lose.py", "cp a.txt b.txt"], "auto", undo=False)
+    assert story.gates() == [] and (work / "b.txt").exists()
+
+
 @pytest.mark.parametrize("way", ["rm {path}", "git lfs prune", "mv {path} x", "echo > {path}", "git annex drop x"])
 @pytest.mark.parametrize("made", [lfs, annex])
 async def test_the_gate_does_not_say_that_large_files_of_git_come_back(

@@ -22,13 +22,19 @@ NAMES = [
     ".env.20240102", "copy_id_rsa", "old_id_rsa", "backup-id_ed25519", "key.pem (1)", "server.key.2023",
     "credentials (1).json", "Credentials Copy.json", ".netrc_old", "prod.env.2024-01-02", ".npmrc-backup",
     ".git-credentials.bak", "token.json", "password.txt", "deploy_key", ".secrets", "kubeconfig.yaml", "id_rsa.old",
-    ".hgrc", "hgrc", "hgrc.bak",
+    ".hgrc", "hgrc", "hgrc.bak", ".flaskenv", "netrc", ".mylogin.cnf", ".authinfo", ".authinfo.old", "rclone.conf",
+    "kaggle.json", "rootkey.csv", "accessKeys.csv", "rootkey (1).csv", "aws_credentials", "deploy_rsa", ".password",
+    ".openai_api_key", ".apikey", "api_key.txt", "apikey.json", "api-keys.yaml", "creds.json", "aws-creds.csv",
+    "credentials.csv", "github_token.txt", "token.pickle", "oauth.json", "env.local", "env.production", "env_prod",
+    "env.prod.bak", "gcp-key.json", "openai_key.txt", "aws_access_keys.csv", "key.properties", "cert.pkcs12",
 ]  # fmt: skip
 PLAIN = [
     ".env.example", ".env-sample", ".env_template", "id_rsa.pub", "tokenizer.json", "tokens.json", "author.json",
     "reset-password.css", "passwords.php", "secrets.py", "design-tokens.json", "secrets.example.yaml", "data.old",
     "secrets.yml.example", "keys.json", "package.json", "libssl.so.1",
-    "env.py", "copy.txt", ".envoy.yaml", "copy_env.py", ".env.example.bak", ".env.example copy", "1", "bak", "old.py",
+    "env.py", "env.d.ts", "environment.yml", "keyboard.json", "keymap.properties", "env.json", "monkey.csv",
+    "api_keys.md", "api_key.py", "api-keys.example.json", "locale.properties", "tokens.txt", "keywords.txt",
+    "copy.txt", ".envoy.yaml", "copy_env.py", ".env.example.bak", ".env.example copy", "1", "bak", "old.py",
 ]  # fmt: skip
 LINKS = {
     "a file": {".env": "settings/local"},

@@ -190,7 +190,7 @@ def _git_changes_more(command: str, folder: Path) -> bool:
 def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], secrets: bool) -> bool:
     """Says whether the folder holds a file that undo does not keep: an ignored file, or one in `unkept`. Secret files
     count only with `secrets`."""
-    if any(not made_anew(path) and not _is_shut(folder / path) for path in unkept):
+    if any(not made_anew(path) and not _loses_nothing(folder / path) for path in unkept):
         return True
     entries_seen = 0
     for top, folders, files in os.walk(folder):
@@ -202,9 +202,11 @@ def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], 
     return False
 
 
-def _is_shut(path: Path) -> bool:
-    """Says whether this is a folder of another user, in which nobody but that user can change anything."""
-    return _is_folder(path) and path.lstat().st_uid != os.geteuid() and not os.access(path, os.W_OK)
+def _loses_nothing(path: Path) -> bool:
+    """Says whether this is a folder without a file in it, or one of another user that is shut to everybody else."""
+    if not _is_folder(path) or not os.access(path, os.R_OK | os.X_OK):
+        return _is_folder(path) and path.lstat().st_uid != os.geteuid() and not os.access(path, os.W_OK)
+    return not any(files for _, _, files in os.walk(path))
 
 
 def _is_unkept(path: Path, ignored: IgnoredPaths, folder: Path, unkept: Collection[str], secrets: bool = False) -> bool:

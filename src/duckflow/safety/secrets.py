@@ -12,12 +12,14 @@ from typing import NamedTuple
 NAMES = frozenset(
     (".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".boto")
     + (".my.cnf", ".dockercfg", ".s3cfg", "known_hosts", "authorized_keys", "shadow", "kubeconfig", ".vault-token")
-    + (".vault_pass", ".vault-pass", ".dev.vars", ".secrets", "deploy_key", "hgrc", ".hgrc")
+    + (".vault_pass", ".vault-pass", ".dev.vars", ".secrets", "deploy_key", "hgrc", ".hgrc", ".flaskenv", "netrc")
+    + (".mylogin.cnf", "pgpass.conf", ".authinfo", "rclone.conf", "kaggle.json", "rootkey.csv", "accesskeys.csv")
+    + ("secring.gpg", ".password", "vault_pass.txt", "aws_credentials", "deploy_rsa")
 )
 BEGINNINGS = (".env.", ".env-", ".env_", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519")
 ENDINGS = (
     ".env", ".pem", ".key", ".p12", ".p8", ".pfx", ".jks", ".keystore", ".keytab", ".kdbx", ".ovpn", ".ppk", ".tfvars",
-    ".tfstate", ".secret", "_token", ".token",
+    ".tfstate", ".secret", "_token", ".token", "api_key", "apikey", ".pkcs12",
 )  # fmt: skip
 HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
 COPY = r"(?:copy|copie|kopie|bak|backup|old|orig|save|sw[a-p]|un)"
@@ -27,11 +29,15 @@ COPIED = re.compile(
 )
 """Matches the parts that an editor or a person adds to the name of a copy. A copy of a secret file is a secret too."""
 LONGEST_NAME = 255
-TELLING_WORDS = re.compile("credential|secret|passw|auth|token|account|kubeconfig|firebase|settings")
+TELLING_WORDS = re.compile("creds|credential|secret|passw|auth|token|account|kubeconfig|firebase|settings|key|env")
 WORDS = re.compile(
     r"(?:credentials|secrets)(?:\..*)?|(?:service[-_]?account|client_secret|.*firebase-adminsdk).*\.json"
-    r"|(?:auth|token|local\.settings)\.json|kubeconfig\.ya?ml"
-    r"|(?:.*[._-])?(?:credentials?|secrets?|passwords?|passwd)(?:[._-].*)?\.(?:json|ya?ml|toml|ini|cfg|conf|txt|properties)"
+    r"|(?:auth|oauth2?|token|local\.settings)\.json|(?:.*[._-])?token\.(?:txt|pickle)|kubeconfig\.ya?ml"
+    r"|env[._-](?:local|dev(?:elopment)?|test|ci|staging|prod(?:uction)?)"
+    r"|(?:aws|gcp|google|azure|openai|anthropic)[._-]?(?:access[._-]?)?keys?\.(?:json|txt|csv)"
+    r"|(?:key|keystore)\.properties"
+    r"|(?:.*[._-])?(?:credentials?|creds|secrets?|passwords?|passwd|api[._-]?keys?)(?:[._-].*)?"
+    r"\.(?:json|ya?ml|toml|ini|cfg|conf|csv|txt|properties)"
 )
 FOLDERS = frozenset((".ssh", ".aws", ".gnupg", ".kube", ".azure", ".docker", "secrets", ".password-store"))
 CODE = (
