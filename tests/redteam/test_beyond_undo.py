@@ -233,6 +233,15 @@ async def test_a_name_that_runs_later_is_told_though_git_ignores_it(
     assert path in [event.what.values.get("path") for event in story.all(Noticed)] and (work / path).exists()
 
 
+@pytest.mark.parametrize("path", ["private/conftest.py", "private/zz/.envrc", "private/.zed/tasks.json"])
+async def test_no_other_name_hides_one_that_runs_later(tmp_path: Path, work: Path, path: str) -> None:
+    decoys = "mkdir -p private/.a/b private/a; touch private/.a/b/c private/.a/b/d private/a/package.json"
+    command = f"{decoys}; mkdir -p {Path(path).parent}; echo x > {path}"
+    (work / "run.sh").write_text(command)
+    story = await run(tmp_path, ["sh run.sh"], "full-auto", undo=False)
+    assert path in [event.what.values.get("path") for event in story.all(Noticed)]
+
+
 @pytest.mark.parametrize(
     "command",
     [

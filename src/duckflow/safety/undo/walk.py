@@ -8,6 +8,7 @@ import stat
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, made_anew, rules_beneath
@@ -19,6 +20,7 @@ from duckflow.safety.undo.tree import APART, FAN_OUT, GIT, OBJECT, READ_FOLDER, 
 
 OWN_TEMPORARY = re.compile(r"\.duckflow-[0-9a-f]{12}\.tmp")
 MOST_LOOKED_AT = 200
+MOST_TOLD = 20
 Facts = os.stat_result
 Rules = Mapping[str, RulesFile]
 """The rules by which git ignores files, by the folders in which they hold."""
@@ -58,8 +60,8 @@ class Survey:
         return any(parent in self.blind for parent in upwards(path))
 
     def running_later(self, before: "Survey", work: Path) -> Iterator[Change]:
-        """Yields the ignored files that are new or different and may make code run later, at most one for each ignored
-        file or folder. What tools make anew is left out."""
+        """Yields the ignored files that are new or different and may make code run later. Of each ignored folder those
+        come first that lie highest, and not more than `MOST_TOLD`. What tools make anew is left out."""
         paths_by_place = dict[str, list[str]]()
         for path, stamp in self.watched.items():
             if before.watched.get(path) != stamp and path not in before.covered and not made_anew(path):
@@ -67,10 +69,11 @@ class Survey:
         for paths in paths_by_place.values():
             # Looking at settings that name a file takes time, so it is done only where few files have changed.
             folder = work if len(paths) <= MOST_LOOKED_AT else None
-            for path in sorted(path for path in paths if path in before.watched or not before.unseen(path)):
-                if runs_later(path, path not in before.watched, folder):
-                    yield Change(path, _unread(before.watched.get(path)), _unread(self.watched[path]), own=False)
-                    break
+            seen_paths = [path for path in paths if path in before.watched or not before.unseen(path)]
+            ordered_paths = sorted(seen_paths, key=lambda path: (path.count("/"), path))
+            later = (path for path in ordered_paths if runs_later(path, path not in before.watched, folder))
+            for path in islice(later, MOST_TOLD):
+                yield Change(path, _unread(before.watched.get(path)), _unread(self.watched[path]), own=False)
 
     def _place(self, before: "Survey", path: str) -> str:
         return next(parent for parent in upwards(path) if parent in before.places or parent in self.places)
