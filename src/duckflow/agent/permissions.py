@@ -127,9 +127,12 @@ ANY_OPTIONS = "git commit"
 """A command whose rule covers it with any option: its options run no program, and its message differs each time."""
 WHAT_TO_DO = re.compile(r"[a-z][a-z0-9_:-]*")
 TAKES_WORDS = "git"
-"""Only rules for this program also cover words that follow: in calls of others, any word may name a program to run."""
-NAMES_WHAT_RUNS = frozenset(("run", "foreach"))
-"""Words of git after which a program follows."""
+LOCAL_TASKS = frozenset((
+    "add", "bisect", "branch", "checkout", "cherry-pick", "commit", "gc", "merge", "notes", "rebase", "reset",
+    "restore", "revert", "stash", "switch", "tag",
+))  # fmt: skip
+"""Only rules for these tasks of git also cover words that follow, which are files, commits and names of this
+repository. In any other call a word may name a program to run, another place to send to, or what is to be written."""
 SHORTEST_TASK = 2
 """The number of words in the shortest task: a program, and what it is told to do."""
 
@@ -219,13 +222,11 @@ def _task(command: str) -> str:
 
 def _stands_alone(pattern: str) -> bool:
     """Says whether a rule with this pattern covers only exactly this command. A plain task of git, such as `git add`,
-    also covers the words after it, unless such a word could name a program or a setting, or the task writes files."""
-    from duckflow.safety.commands.parse import WRITERS
-
+    also covers the words after it, if such words only name files, commits and the like."""
     words = pattern.split()
-    if len(words) < SHORTEST_TASK or words[0] != TAKES_WORDS or not NAMES_WHAT_RUNS.isdisjoint(words):
+    if len(words) < SHORTEST_TASK or words[0] != TAKES_WORDS or words[1] not in LOCAL_TASKS:
         return True
-    return "config" in words or words[1] in WRITERS or not all(map(WHAT_TO_DO.fullmatch, words))
+    return "run" in words or not all(map(WHAT_TO_DO.fullmatch, words))
 
 
 def _hands_over_code(command: str) -> bool:
