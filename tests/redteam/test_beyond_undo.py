@@ -3,6 +3,7 @@ folders too deep for it; an ignored file that is named behind many words or behi
 later where git ignores it, and rules by which a command calls its own files ignored."""
 
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -150,6 +151,36 @@ VALUES = [
     "pytest --cov --cov-report=lcov:private/p.txt", "python3 -m pytest --cov-report=html:private",
     "pytest --cov-report annotate:private", "timeout 9 pytest --cov-report=html:./private/",
 ]  # fmt: skip
+
+
+UNUSUAL = [
+    "my data.db", "data(1).db", "a'b.db", "\u65e5\u672c \u8a9e.db", "a;b.db", "a=b c.db", "private/my file", 'q"q.db',
+    "a\tb.db", "a!.db", "\u3000.db", "{x} y.db",
+]  # fmt: skip
+TO_UNUSUAL = ["uniq a.txt {name}", "xxd a.txt ./{name}", "git mv -f a.txt {name}", "echo x > {name}"]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("way", TO_UNUSUAL)
+@pytest.mark.parametrize("name", UNUSUAL)
+async def test_in_auto_an_ignored_file_with_an_unusual_name_is_seen(
+    tmp_path: Path, work: Path, name: str, way: str
+) -> None:
+    (work / name).parent.mkdir(exist_ok=True)
+    (work / name).write_text("MINE\n")
+    story = await run(tmp_path, [way.format(name=shlex.quote(name))], "auto")
+    assert (work / name).read_text() == "MINE\n" and len(story.gates()) == 1
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+async def test_the_gate_does_not_say_that_an_ignored_file_with_an_unusual_name_comes_back(
+    tmp_path: Path, work: Path, name: str
+) -> None:
+    (work / name).parent.mkdir(exist_ok=True)
+    (work / name).write_text("MINE\n")
+    story = await run(tmp_path, [f"rm {shlex.quote(name)}"], "ask", undo=False)
+    [request] = [question.gate for question in story.gates() if question.gate]
+    assert not request.reversible and [effect.key for effect in request.lasting] == ["lasting.ignored"]
 
 
 @pytest.mark.one_in(3)

@@ -27,7 +27,7 @@ own objects."""
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
 """Subcommands of git that change no files of the folder, or only files that the command names."""
 MOST_WORDS = 500
-"""The number of words in a command of which those that name no file yet are looked at, too."""
+"""The number of plain words in a command that are looked at even if they name no file yet."""
 MOST_LETTERS = 8
 MOST_LOOKED_AT = 20_000
 MAY_TOUCH_ALL = RUNS_CODE | {"harm.unknown_program", "harm.option_unknown", "harm.expands"}
@@ -88,14 +88,14 @@ def _history_comes_back(deed: Deed, command: str, folder: Path) -> bool:
 
 
 def _ignored_in(command: str, folder: Path) -> str:
-    """Returns the first path in the command that git ignores. Undo keeps such a file only if Duckflow's own tools
+    """Returns a path in the command that git ignores. Undo keeps such a file only if Duckflow's own tools
     change it."""
-    from duckflow.safety.commands.handed_over import named_words
+    from duckflow.safety.commands.handed_over import LOOKS_LIKE_CODE, named_words
 
-    words = list(dict.fromkeys(named_words(command)))
-    words = [*words[:MOST_WORDS], *(word for word in words[MOST_WORDS:] if _exists(folder / word.rpartition("=")[2]))]
+    words = dict.fromkeys(part for word in named_words(command) for part in (word, word.partition("=")[2]) if part)
+    plain_words = [word for word in words if not LOOKS_LIKE_CODE.search(word)][:MOST_WORDS]
     ignored_paths = IgnoredPaths(folder) if words else None
-    for word_part in (word_part for word in words for word_part in (word, word.partition("=")[2]) if word_part):
+    for word_part in (*plain_words, *(word for word in words if _exists(folder / word))):
         path = os.path.relpath(folder / word_part, folder)
         is_inside_folder = path != "." and not path.startswith(("-", "../", "~", "$"))
         if ignored_paths and is_inside_folder and ignored_paths.ignores_file(path):

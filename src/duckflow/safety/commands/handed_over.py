@@ -213,8 +213,8 @@ def judge_assignments(assignments: Iterable[tuple[str, Word]]) -> Iterator[Comma
 
 
 def named_words(command: str) -> list[str]:
-    """Returns the arguments of a command's calls that may be paths. Program text is left out: code for an interpreter,
-    here-documents, and anything with spaces, brackets or quotes in it."""
+    """Returns the arguments of a command's calls that may be paths. Code for an interpreter and here-documents are left
+    out. Any other text may be a path, even one with spaces, brackets or quotes in it."""
     try:
         calls = parse(command).calls
     except TooMuch:
@@ -225,7 +225,7 @@ def named_words(command: str) -> list[str]:
         for text_before, text in pairwise(("", *call.texts)):
             if runs_code and CODE_OPTION.fullmatch(text_before):
                 words += named_words(text) if call.program in SHELLS else []
-            elif not LOOKS_LIKE_CODE.search(text):
+            else:
                 words.append(text)
         words += [redirect.target.text for redirect in call.redirects]
     return words
