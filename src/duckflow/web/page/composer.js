@@ -131,7 +131,7 @@ export function Composer({ session, tell }) {
 				if (id) session.aim(id);
 				if ((id || session.plan?.status === "draft") && !inSight(id ?? DRAFT, session, tell, true)) return;
 			}
-			// Nobody has heard words for a question that was closed in the meantime.
+			// Words for a question that was closed meanwhile stay.
 			if (taken === "closed" && !field.current.value) setText(said);
 			if (told?.length) tell(told.join(" "), taken === "aside" ? "note" : "warn");
 		} catch (error) {

@@ -1,4 +1,4 @@
-// Requests to the page's server: JSON for what a person does, and a stream of events with the journal's numbers.
+// Requests to the page's server: JSON for what a person does, and a stream of numbered events.
 
 import { t } from "./words.js";
 

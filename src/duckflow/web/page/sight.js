@@ -1,4 +1,4 @@
-// Nothing is answered that is not on screen: one rule for every place where a question is drawn, and every way to answer.
+// Nothing is answered that is not on screen: one rule for every question and every way to answer.
 
 import { useEffect } from "./vendor/htm-preact.js";
 import { t } from "./words.js";
