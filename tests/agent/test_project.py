@@ -102,7 +102,8 @@ async def test_rules_of_a_folder_join_the_prompt_when_its_files_are_worked_on(tm
 @pytest.mark.parametrize("language", ["en", "ja"])
 async def test_facts_and_branch_are_in_the_prompt(tmp_path: Path, language: str) -> None:
     project(tmp_path / "work", src__a·py="")
-    (tmp_path / "work/.git").mkdir()
+    for name in ("objects", "refs"):
+        (tmp_path / "work/.git" / name).mkdir(parents=True)
     (tmp_path / "work/.git/HEAD").write_text("ref: refs/heads/main\n")
     story = Story(tmp_path, [decide(respond("ok"), step="PLANNING")], language=language)
     await story.tell("look")

@@ -16,8 +16,9 @@ from duckflow.programs.find import MAIN_REPOSITORY, environment_outside, find_pr
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.files import open_regular
+from duckflow.safety.git_settings import is_harmless
 from duckflow.safety.ignore_rules import HEAVY
-from duckflow.safety.repository import Repository, find_repository, is_harmless, points_back
+from duckflow.safety.repository import Repository, find_repository, points_back
 from duckflow.safety.sandbox.repositories import hold
 
 QUIET = (

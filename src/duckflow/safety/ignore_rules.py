@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.files import FolderEntry, open_regular, read_plain
-from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, read_settings
+from duckflow.safety.git_settings import read_settings
+from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository
 from duckflow.safety.workspace import Workspace
 
 ANY_FOLDERS = "**"

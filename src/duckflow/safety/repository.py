@@ -13,13 +13,14 @@ from itertools import chain, islice
 from pathlib import Path
 
 from duckflow.safety.files import digest, read_plain
+from duckflow.safety.git_settings import is_harmless, read_settings
 
 MIB = 1024 * 1024
 LARGEST_INDEX, LARGEST_REFS, LARGEST_CONFIG = 512 * MIB, 64 * MIB, MIB
-LONGEST_PATH, LONGEST_NAME, LONGEST_SECTION = 4000, 255, 1000
+LONGEST_PATH, LONGEST_NAME = 4000, 255
 MOST_STAGES, LONGEST_NUMBER = 3, 10
 """Limits for reading git's index: how many entries one path may have, and how many bytes one number may take."""
-MOST_LINES, MOST_REFS, SHORT_ID = 50_000, 20_000, 7
+MOST_REFS, SHORT_ID = 20_000, 7
 GITLINK = 0o160000
 """The mode of an entry of git's index that is another repository."""
 MOST_NESTED, MOST_COMPARED = 10, 200
@@ -27,25 +28,9 @@ STAT_BYTES, FLAG_BYTES, INODE_AT, MODE_AT = 40, 2, 20, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
 Marks = dict[str, list[str]]
+MAY_BE_HEAD = rb"ref:|[0-9a-fA-F]{40}"
+CERTAIN_HEAD = r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}"
 HOOKS_OF_LOOKING = ("post-index-change", "reference-transaction")
-
-HEADER = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]'
-SETTING = r"(?s)([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?"
-BOOLEAN = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0", ""))
-# Settings that name no program and no other file with settings. Any other setting may make git run a program.
-HARMLESS = (
-    r"(?s)core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf"
-    r"|eol|safecrlf|quotepath|abbrev|compression|bigfilethreshold|checkstat|trustctime|protecthfs|protectntfs"
-    r"|untrackedcache|preloadindex|commitgraph|multipackindex|longpaths|sparsecheckout|sparsecheckoutcone)"
-    r"|extensions\.(?:objectformat|worktreeconfig|refstorage)"
-    r"|remote\.(?>.*\.)(?:url|pushurl|fetch|push|tagopt|prune|mirror|skipdefaultupdate|skipfetchall|gh-resolved)"
-    r"|submodule\.(?>.*\.)(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
-    r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
-    r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
-    r"|(?:branch|user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
-    r"|(?:gc|init)\.(?!recentobjectshook|templatedir).*"
-    r"|lfs\.(?!.*(?:customtransfer|transferagent|extension)).*"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +41,14 @@ class Repository:
     top: Path
     folder: Path
     common: Path
+    unclear: bool = False
+    """True if git may find another repository here than Duckflow does. What its settings name is not known then."""
 
     def settings(self) -> Iterator[tuple[str, str]]:
         """Yields the names (in lower case except for their middle part) and values of the settings. It raises a
         ValueError where they cannot be read."""
+        if self.unclear:
+            raise ValueError(self.top)
         for path in (self.common / "config", self.folder / "config.worktree"):
             if path.exists():
                 yield from read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8"))
@@ -160,17 +149,52 @@ def find_repository(folder: Path) -> Repository | None:
 
 def _repository_at(top: Path) -> Repository | None:
     """Returns the repository that begins in this folder. A `.git` that is a file names the real git folder. Git also
-    accepts a folder of any name that looks like a `.git`."""
+    accepts a folder of any name that looks like a `.git`. Where it does not take one, it goes on looking further up."""
     git_folder = top / ".git"
-    if git_folder.is_file():
-        pointed_path = _first_line(git_folder).partition("gitdir:")[2].strip()
-        git_folder = (top / pointed_path).resolve() if pointed_path else git_folder
-    if not git_folder.is_dir() and all((top / name).exists() for name in ("HEAD", "objects", "refs")):
-        git_folder = top
-    if not git_folder.is_dir():
-        return None
-    common_path = _first_line(git_folder / "commondir")
-    return Repository(top, git_folder, (git_folder / common_path).resolve() if common_path else git_folder)
+    try:
+        if git_folder.is_file():
+            git_folder = (top / _pointed_path(git_folder, "gitdir: ")).resolve()
+        for folder in filter(_may_be_git_folder, (git_folder, top)):
+            is_redirected = os.path.lexists(folder / "commondir")
+            common = (folder / _pointed_path(folder / "commondir")).resolve() if is_redirected else folder
+            return Repository(top, folder, common, not _is_certain(folder, common))
+    except (OSError, ValueError):
+        return Repository(top, git_folder, git_folder, unclear=True)
+    return None
+
+
+def _may_be_git_folder(folder: Path) -> bool:
+    """Says whether any version of git may take this folder for a git folder. All of them demand these names, and a
+    `HEAD` that names a branch or a commit."""
+    head = folder / "HEAD"
+    needed = (head, folder / "commondir") if os.path.lexists(folder / "commondir") else (head, *_parts_of(folder))
+    if not all(map(os.path.lexists, needed)):
+        return False
+    try:
+        return head.is_symlink() or re.match(MAY_BE_HEAD, read_plain(head, LARGEST_CONFIG)) is not None
+    except (OSError, ValueError):
+        return True
+
+
+def _parts_of(folder: Path) -> tuple[Path, Path]:
+    return folder / "objects", folder / "refs"
+
+
+def _is_certain(folder: Path, common: Path) -> bool:
+    """Says whether every version of git takes this folder for a git folder."""
+    head = folder / "HEAD"
+    is_plain = not head.is_symlink() and re.fullmatch(CERTAIN_HEAD, _first_line(head)) is not None
+    return is_plain and all(part.is_dir() and os.access(part, os.X_OK) for part in _parts_of(common))
+
+
+def _pointed_path(file: Path, prefix: str = "") -> str:
+    """Returns the path that a file of git's names. Git takes all of the file for the path, with its spaces and further
+    lines. A ValueError is raised where that is no ordinary path."""
+    text = os.fsdecode(read_plain(file, LARGEST_CONFIG)).rstrip("\r\n")
+    path = text.removeprefix(prefix)
+    if not text.startswith(prefix) or path != path.strip() or not _usable(os.fsencode(path)) or not path.isprintable():
+        raise ValueError(text)
+    return path
 
 
 def points_back(repository: Repository) -> bool:
@@ -190,7 +214,11 @@ def own_folders(repository: Repository) -> tuple[Path, ...]:
         Path(os.path.realpath(path)) for path in (repository.top, repository.folder, repository.common)
     )
     real_repository = Repository(top, folder, common)
-    if not (common / "HEAD").is_file() or not all((common / name).is_dir() for name in ("objects", "refs")):
+    if (
+        repository.unclear
+        or not (common / "HEAD").is_file()
+        or not all((common / name).is_dir() for name in ("objects", "refs"))
+    ):
         return ()
     if folder != common:
         return (folder, common) if points_back(real_repository) else ()
@@ -253,44 +281,6 @@ def tracked_files(folder: Path, paths: Iterable[str]) -> frozenset[str]:
     prefix = "" if folder == repository.top else folder.relative_to(repository.top).as_posix() + "/"
     index = repository.index()
     return frozenset(path for path in paths if prefix + path in index)
-
-
-def is_harmless(name: str, value: str) -> bool:
-    """Says whether a setting names no program and no other file with settings."""
-    return value.lower() in BOOLEAN if name == "core.fsmonitor" else re.fullmatch(HARMLESS, name) is not None
-
-
-@lru_cache(8)
-def read_settings(text: str) -> tuple[tuple[str, str], ...]:
-    """Returns the names and values of a settings file, or raises a ValueError where it cannot be read."""
-    settings, section = list[tuple[str, str]](), ""
-    for number, line in enumerate(_whole_lines(text.removeprefix("\ufeff"))):
-        body = line.strip()
-        header = re.match(HEADER, body)
-        if number > MOST_LINES or (header and header.end() > LONGEST_SECTION):
-            raise ValueError(line)
-        if header:
-            section = header[1].lower() + (f".{header[2]}" if header[2] is not None else "")
-            body = body[header.end() :].strip()
-        if not body or body[0] in "#;":
-            continue
-        setting = re.fullmatch(SETTING, body)
-        if not setting or not section:
-            raise ValueError(line)
-        settings.append((f"{section}.{setting[1].lower()}", (setting[2] or "").strip()))
-    return tuple(settings)
-
-
-def _whole_lines(text: str) -> Iterator[str]:
-    """Yields the lines, joined where one ends with a backslash."""
-    parts: list[str] = []
-    for line in text.replace("\r\n", "\n").split("\n"):
-        is_continued = (len(line) - len(line.rstrip("\\"))) % 2
-        parts.append(line[:-1] if is_continued else line)
-        if not is_continued:
-            yield "".join(parts)
-            parts = []
-    yield "".join(parts)
 
 
 @lru_cache(maxsize=4)
@@ -396,5 +386,9 @@ def _first_line(path: Path) -> str:
         line = read_plain(path, LARGEST_CONFIG).partition(b"\n")[0].strip()
     except (OSError, ValueError):
         return ""
-    is_usable_line = b"\0" not in line and len(line) < LONGEST_PATH and max(map(len, line.split(b"/"))) <= LONGEST_NAME
-    return os.fsdecode(line) if is_usable_line else ""
+    return os.fsdecode(line) if _usable(line) else ""
+
+
+def _usable(path: bytes) -> bool:
+    """Says whether this can be a path."""
+    return b"\0" not in path and 0 < len(path) < LONGEST_PATH and max(map(len, path.split(b"/"))) <= LONGEST_NAME

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from duckflow.programs.find import path_outside
 from duckflow.safety.files import read_plain
-from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository, is_harmless, read_settings
+from duckflow.safety.git_settings import is_harmless, read_settings
+from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository
 
 MOST_NESTED = 5
 BETWEEN_WORDS = re.compile(r"[\s'\"=;&|()!<>`$]+")
