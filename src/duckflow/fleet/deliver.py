@@ -1,10 +1,14 @@
 """Delivers results: pushes the attempt's branch, opens a pull request, or pushes the user's branch."""
 
 import json
+import os
 import shlex
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.task import AttemptReport, Delivery
@@ -19,6 +23,7 @@ from duckflow.state.data import Phrase, said
 ORIGIN = "origin"
 PUSH = ("push", "--quiet", "--no-follow-tags", "--no-mirror", "--no-prune", "--recurse-submodules=no")
 """Options for a push of one branch only. Git's settings could add tags and submodules that the user was not shown."""
+REMOTES = r"^remote\..*\.(url|pushurl|gh-resolved)$"
 LONGEST_REASON = 400
 CREATORS = {
     "gh": ("pr", "create", "--head", "{branch}", "--base", "{onto}", "--title", "{title}", "--body-file", "-"),
@@ -69,7 +74,11 @@ async def deliver(
 
 
 async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> None:
-    """Pushes this commit and nothing else. New commits are first searched for secrets."""
+    """Pushes this commit and nothing else. New commits are first searched for secrets. A repository of the folder is no
+    place to push to: git would start its hooks, which a command may have put there."""
+    for address in (await push_address(git)).split(", "):
+        if _leads_into(address, git.folder):
+            raise UsageError("fleet.deliver.own_remote", remote=address, repository=str(git.folder))
     if files := await files_with(git, secrets, "--not", f"--remotes={ORIGIN}", "--not", values=[commit]):
         raise UsageError("fleet.secret_written", files=", ".join(files))
     await git(*PUSH, values=[ORIGIN, f"{commit}:refs/heads/{branch}"])
@@ -78,6 +87,29 @@ async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> N
 async def push_address(git: Git) -> str:
     """Returns all addresses that a push goes to; git's settings may name other addresses for fetching."""
     return ", ".join((await git.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split())
+
+
+def _leads_into(address: str, folder: Path) -> bool:
+    """Says whether the address of a remote is a path in this folder."""
+    scheme, separator, rest = address.partition("://")
+    if scheme.lower() != "file" if separator else ":" in address.partition("/")[0]:
+        return False
+    path = unquote(rest[rest.find("/") :]) if separator else address
+    places = (os.path.realpath(folder / path), os.path.normpath(folder / path))
+    return any(Path(place).is_relative_to(top) for place in places for top in (folder, folder.resolve()))
+
+
+@asynccontextmanager
+async def _apart(folder: Path) -> AsyncGenerator[Path]:
+    """Yields an empty repository with the remotes of the one in `folder`. gh and glab read settings in the git folder
+    of the place where they start, which commands can write, and call git there, which starts programs."""
+    with tempfile.TemporaryDirectory(prefix="duckflow-deliver-") as top:
+        git = Git(Path(top), {"GIT_CEILING_DIRECTORIES": str(Path(top).parent)})
+        await git("init", "--quiet")
+        for row in await Git(folder).names("config", "--local", "-z", "--get-regexp", REMOTES):
+            name, _, value = row.partition("\n")
+            await git("config", "--local", "--add", values=[name, value])
+        yield Path(top)
 
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
@@ -93,7 +125,12 @@ async def _open_request(report: AttemptReport, creator: str, words: Words) -> st
         **environment_outside(folder),
         **{f"DUCKFLOW_{name.upper()}": value for name, value in request_values.items()},
     }
-    return (await _run(argv, folder, environment, request_values["body"])).strip().rpartition("\n")[2]
+    if creator:
+        output = await _run(argv, folder, environment, request_values["body"])
+    else:
+        async with _apart(folder) as place:
+            output = await _run(argv, place, environment, request_values["body"])
+    return output.strip().rpartition("\n")[2]
 
 
 async def _run(argv: Sequence[str], folder: Path, environment: Mapping[str, str], stdin: str = "") -> str:
@@ -115,7 +152,8 @@ async def check_state(report: AttemptReport) -> CheckState:
     """Returns the state of the checks of an attempt's pull request, as gh or glab shows it."""
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
-    output = await _run(argv, folder, environment_outside(folder))
+    async with _apart(folder) as place:
+        output = await _run(argv, place, environment_outside(folder))
     try:
         answer: Any = json.loads(output)
         checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])
