@@ -3,6 +3,7 @@ has put into the work folder, where PATH leads when an environment of the projec
 
 import asyncio
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -16,8 +17,10 @@ from duckflow.fleet.engine import Happening
 from duckflow.fleet.merge import merge
 from duckflow.i18n.words import Words
 from duckflow.programs.find import find_program
+from duckflow.safety.brought.own_programs import served_from
 from duckflow.safety.git import Git
 from duckflow.state.question import Answer
+from duckflow.ui.console.keys import edit_text
 from tests.fleet.test_merge import Merging
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import END
@@ -125,6 +128,88 @@ async def test_a_server_of_the_users_own_that_gets_the_folder_as_data_runs(tmp_p
     script.chmod(0o755)
     await served(tmp_path, command=str(script), args=[str(tmp_path / "work")])
     assert (tmp_path / "ran").exists()
+
+
+STARTED = (
+    "npx --prefix WORK srv", "npx --prefix=WORK srv", "npx WORK", "npx -y WORK", "npx -y --package WORK srv",
+    "npx -p WORK srv", "npx file:WORK", "npx -y -c 'cd WORK && ./server'", "uvx --from WORK srv",
+    "uvx --python 3.12 --from WORK srv", "uvx --with-editable WORK x", "uvx --directory WORK x", "bunx --cwd=WORK x",
+    "bash -c 'cd WORK && ./server'", "bash -c 'node WORK/server'", "sh -c 'cd WORK; exec node server'",
+    "bash -lc WORK/server", "bash -c 'exec nice WORK/server'", "sh -c 'node < WORK/server'", "sh -c '$0' WORK/server",
+    "env PYTHONPATH=WORK python3 -m mod", "env -C WORK ./server", "env -S 'node WORK/server'", "timeout 9 WORK/server",
+    "nice WORK/server", "setsid node WORK/server", "nohup WORK/server", "xargs WORK/server", "stdbuf -oL WORK/server",
+    "sudo WORK/server", "timeout -k 5 9 nice -n 3 WORK/server", "awk -f WORK/server", "find WORK -exec {} ;",
+    "script -qc WORK/server /dev/null", "python3 -c 'exec(open(\"WORK/server\").read())'", "node WORK/server.js",
+    "node -e 'require(\"WORK/server\")'", "perl -IWORK -Mmod -e 0", "make -C WORK srv",
+    "docker compose -f WORK/server up",
+    "lua WORK/server", "Rscript WORK/server", "pipx run --spec WORK srv", "just -f WORK/server", "nix run WORK",
+    "npx -y ./way/server", "node ~/way/server", "bash -c 'cd ~/way && ./server'",
+)  # fmt: skip
+DATA = (
+    "npx -y @modelcontextprotocol/server-filesystem WORK", "npx server --root WORK",
+    "uvx mcp-server-git --repository WORK",
+    "uvx --from mcp-server-git mcp-server-git --repository WORK", "server WORK", "/opt/server --root=WORK",
+    "docker run -i --rm -v WORK:/w mcp/server /w", "bash -c 'exec npx -y server WORK'", "nice server WORK",
+    "env A=b npx -y server WORK",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("line", STARTED)
+def test_a_command_that_makes_something_of_the_folder_run_starts_no_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    work, home = folders_of(tmp_path, monkeypatch)
+    assert served_from(shlex.split(line.replace("WORK", str(work))), home, work)
+
+
+@pytest.mark.parametrize("line", DATA)
+def test_a_command_that_takes_the_folder_as_data_starts_its_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    work, home = folders_of(tmp_path, monkeypatch)
+    assert not served_from(shlex.split(line.replace("WORK", str(work))), home, work)
+
+
+def folders_of(top: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    work, home = top / "work", top / "user"
+    for folder in (work, home):
+        folder.mkdir()
+    (work / "server").touch()
+    (home / "way").symlink_to(work)
+    monkeypatch.setenv("HOME", str(home))
+    return work, home
+
+
+@pytest.mark.parametrize(
+    "line", ["npx --prefix WORK srv", "timeout 9 WORK/srv", "sh -c 'cd WORK && ./srv'", "npx WORK"]
+)
+async def test_such_a_server_is_not_started(tmp_path: Path, line: str) -> None:
+    work = tmp_path / "work"
+    put(work, "srv", tmp_path / "hit")
+    put(work / "node_modules/.bin", "srv", tmp_path / "hit")
+    (work / "package.json").write_text('{"name": "srv", "version": "1.0.0", "bin": "srv"}')
+    command, *args = shlex.split(line.replace("WORK", str(work)))
+    await served(tmp_path, command=command, args=args)
+    assert not (tmp_path / "hit").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["git", "node", "python3", "fzf", "rg"])
+def test_an_editor_starts_no_program_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
+) -> None:
+    put(tmp_path / "work" / place, name, tmp_path / "hit")
+    put(tmp_path / "programs", name, tmp_path / "right")
+    editor = tmp_path / "programs/editor"
+    editor.write_text(f'#!/bin/sh\n{name}\n[ -e .exrc ] && touch {tmp_path}/hit\necho changed > "$1"\n')
+    editor.chmod(0o755)
+    (tmp_path / "work/.exrc").write_text("!touch hit\n")
+    places = (str(tmp_path / "work" / place), str(tmp_path / "programs"), os.environ["PATH"])
+    monkeypatch.setenv("PATH", os.pathsep.join(places))
+    monkeypatch.setenv("VISUAL", "editor")
+    monkeypatch.chdir(tmp_path / "work")
+    assert edit_text("text") == "changed\n"
+    assert (tmp_path / "right").exists() and not (tmp_path / "hit").exists()
 
 
 COPY = '#!/bin/sh\ntouch {hit}\nexec {program} "$@"\n'

@@ -7,6 +7,7 @@ hook keeps the user's rights only if every program in it is known not to do so, 
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from duckflow.safety.brought.launch import NAMED_FOLDER, WORD
@@ -14,7 +15,7 @@ from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.project_tools import names_program
 from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
 from duckflow.safety.commands.verdict import TooMuch
-from duckflow.safety.commands.words import WRAPPERS, Call, look_behind, names, program_name
+from duckflow.safety.commands.words import NOT_A_PROGRAM, WRAPPERS, Call, look_behind, names, program_name
 
 SHELLS = names("sh bash dash zsh ksh fish")
 INTERPRETERS = SHELLS | names("python node ruby perl php source .")
@@ -26,42 +27,92 @@ terminal-notifier tput curl logger pbcopy wall wget wl-copy xclip xsel
 """Parts of the shell, and programs that write files, notify or send. None of them reads instructions from the folder
 that it runs in. The programs that only read are in another table (`READERS`)."""
 CODE = re.compile(r"-[a-z]*c")
+ENTERING = names("cd pushd")
+IN_HOME = re.compile(r"(?:~|\$HOME|\$\{HOME\})(?=/)")
 PLAIN_WRAPPERS = ("unknown_program", "as_administrator", "at_run_time")
 
 
 FETCHERS = names("npx pnpx bunx uvx")
-"""Programs that fetch another program and run it (`npx prettier src`). A folder among the arguments is data for the
-fetched program; nothing in the folder is started."""
+"""Programs that fetch another program and run it (`npx prettier src`). A folder behind the name of the fetched program
+is data for it; nothing in the folder is started."""
+FLAGS = names("-y --yes -q --quiet --silent -n --no-cache --offline --prefer-offline --isolated --refresh --bun")
+"""Options of these programs that take no value."""
+CONTAINERS = names("docker podman nerdctl")
 STARTERS = (
     INTERPRETERS
-    | FETCHERS
-    | names("bun cargo deno dotnet env go hatch java make npm pdm pnpm poetry rye ts-node tsx uv yarn")
+    | names("bun cargo deno dotnet go hatch java make npm pdm pnpm poetry rye ts-node tsx uv yarn awk gawk mawk elixir")
+    | names("find groovy java julia just lua nix pipx pixi rscript script task tclsh")
 )
 
 
 def served_from(argv: Sequence[str], start_folder: Path, folder: Path) -> str:
     """Returns the first word of a server's command that makes it run something from the work folder; an empty text if
     there is none."""
-    program = program_name(argv[0])
+    own_name, words = argv[0], argv[1:]
+    program, tops = program_name(own_name), (Path(folder), Path(os.path.realpath(folder)))
 
-    def is_of_folder(place: Path) -> bool:
-        paths = (Path(os.path.normpath(place)), Path(os.path.realpath(place)))
-        return any(path.is_relative_to(top) for path in paths for top in (folder, os.path.realpath(folder)))
+    def is_of_folder(word: str) -> bool:
+        pieces = (word, word.partition("=")[2], word[2:]) if word.startswith("-") else (word,)
+        places = (start_folder / Path(piece).expanduser() for piece in pieces if "/" in piece)
+        paths = (Path(path) for place in places for path in (os.path.normpath(place), os.path.realpath(place)))
+        return any(path.is_relative_to(top) for path in paths for top in tops)
 
-    for index, word in enumerate(argv):
-        path = start_folder / Path(word.partition("=")[2] if word.startswith("-") else word).expanduser()
-        starts_folder = program in STARTERS - FETCHERS and word != argv[0]
-        is_started = (path.is_file() and (index == 0 or program in STARTERS)) or (path.is_dir() and starts_folder)
-        if "/" in word and is_started and is_of_folder(path):
-            return word
-    return ""
+    def names_folder(word: str) -> bool:
+        text = IN_HOME.sub(lambda _: os.environ.get("HOME", "~"), word)
+        return any(map(is_of_folder, {word, *WORD.findall(text)}))
+
+    if names_folder(own_name):
+        return own_name
+    if program in SHELLS and (code := _shell_code(words)):
+        return code if any(map(names_folder, words)) and _starts_from(code, start_folder, folder) else ""
+    if program in FETCHERS:
+        first = words[: _end_of_options(words)]
+        files = (word for word in words if is_of_folder(word) and (start_folder / Path(word).expanduser()).is_file())
+        return next((word for word in first if names_folder(word)), next(files, ""))
+    if program in STARTERS:
+        return next(filter(names_folder, words), "")
+    if program in CONTAINERS:
+        return next((word for word in words if is_of_folder(word) and (start_folder / word).is_file()), "")
+    if program not in WRAPPERS:
+        return ""
+    index = next((index for index, word in enumerate(words) if not NOT_A_PROGRAM.match(word)), len(words))
+    named_word = next(filter(names_folder, words[:index]), "")
+    return named_word or (served_from(words[index:], start_folder, folder) if words[index:] else "")
+
+
+def _shell_code(words: Sequence[str]) -> str:
+    """Returns the command line that a shell is given as a text, or an empty text."""
+    return next((text for option, text in pairwise(words) if CODE.fullmatch(option)), "")
+
+
+def _starts_from(code: str, start_folder: Path, folder: Path) -> bool:
+    """Says whether a command line that names the work folder may start something there."""
+    try:
+        calls = [call for call in parse(code).calls if call.words]
+    except TooMuch:
+        return True
+    return any(
+        call.program in ENTERING or served_from([word.text for word in call.words], start_folder, folder)
+        for call in calls
+    ) or bool(set(code) & {"<", "`", "$"})
+
+
+def _end_of_options(words: Sequence[str]) -> int:
+    """Returns the number of words up to the name of the program that a fetcher fetches, which is the first word that is
+    neither an option nor an option's value."""
+    is_value = False
+    for index, word in enumerate(words):
+        if not word.startswith("-") and not is_value:
+            return index + 1
+        is_value = word.startswith("-") and "=" not in word and word not in FLAGS
+    return len(words)
 
 
 def runs_of_folder(line: str, folder: Path, home: str) -> bool:
     """Says whether a command of the user's may run something that the model has written. It may if it names a file of
     the work folder, or a program that reads instructions there, as `make` does."""
     text = NAMED_FOLDER.sub(lambda match: f"{folder}{match[2]}", line)
-    text = re.sub(r"(?:~|\$HOME|\$\{HOME\})(?=/)", lambda _: home, text)
+    text = IN_HOME.sub(lambda _: home, text)
     words = [word.rstrip("/") for word in WORD.findall(text)]
     bases = ["", *(word for word in words if (folder / word).is_dir())]
     paths = [os.path.relpath(folder / base_folder / word, folder) for base_folder in bases for word in words]

@@ -18,7 +18,7 @@ from prompt_toolkit.input import Input, create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 from duckflow.ui.console.line import HandlerKey
 from duckflow.ui.console.pastes import Pastes
 
@@ -61,7 +61,9 @@ def edit_text(text: str) -> str:
         file.write_text(text, encoding="utf-8")
         try:
             with cooked():
-                subprocess.run([*_editor(), str(file)], check=True)
+                # Editors start programs by their names, and some read settings of the folder that they start in.
+                variables = environment_outside(Path.cwd())
+                subprocess.run([*_editor(), str(file)], env=variables, cwd=folder, check=True)
         except (OSError, ValueError, subprocess.CalledProcessError):
             return text
         return file.read_text(encoding="utf-8", errors="replace")
