@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from duckflow.safety.commands.paths import CommandFacts
 from duckflow.safety.ignore_rules import IgnoredPaths
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.tools.files.edit_file import replace
+from duckflow.tools.outside.outside_tool import plain_schema
 from tests.journeys.story import Story, act, decide, respond
 
 PIECES = (
@@ -339,3 +341,25 @@ def test_ignore_rules_without_number_are_soon_looked_through(tmp_path: Path, nam
     ignored_paths = IgnoredPaths(tmp_path)
     assert ignored_paths.ignores_file("a.log") and not ignored_paths.ignores_file("src/app.py")
     assert time.process_time() - started < EDIT_SECONDS
+
+
+LEAF = {"$ref": "#/$defs/a"}
+SCHEMAS: dict[str, Any] = {
+    "properties of itself": {"properties": {f"a{number}": {"$ref": "#"} for number in range(40)}},
+    "choices of itself": {"properties": {"x": {"anyOf": [{"$ref": "#/properties/x"}] * 40}}},
+    "one of itself": {"properties": {"x": {"oneOf": [{"$ref": "#/properties/x"}] * 40}}},
+    "items and choices": {"properties": {"x": {"items": {"anyOf": [{"$ref": "#/properties/x"}] * 60}}}},
+    "by a definition": {"$defs": {"a": {"anyOf": [LEAF] * 40}}, "properties": {"x": LEAF}},
+    "properties of a definition": {
+        "$defs": {"a": {"properties": {f"a{number}": LEAF for number in range(40)}}},
+        "properties": {"x": LEAF},
+    },
+    "all of itself": {"properties": {"x": {"allOf": [{"anyOf": [{"$ref": "#/properties/x"}] * 40}]}}},
+}
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_of_a_server_that_holds_itself_does_not_grow(name: str) -> None:
+    begun = time.process_time()
+    schema = plain_schema(SCHEMAS[name])
+    assert time.process_time() - begun < 1 and len(str(schema)) < 500_000

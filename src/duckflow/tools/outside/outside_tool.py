@@ -5,7 +5,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import ConfigDict
@@ -179,13 +179,15 @@ def _told(arguments: Table) -> list[str]:
 
 KEPT = ("type", "description", "enum", "const", "items", "default", "format", "minimum", "maximum", "pattern")
 DEEPEST = 6
+MOST_PARTS = 1000
+"""The largest number of parts of a schema. References can make a short schema into one that has no end."""
 LONGEST_DESCRIPTION = 300
 
 
 def plain_schema(schema: Any) -> Table:
     """Returns a schema with `properties` and `required`, even if the server sent something else."""
     schema_table = as_table(schema)
-    simple_schema = _plain(schema_table, schema_table, 0)
+    simple_schema = _plain(schema_table, schema_table, 0, iter(range(MOST_PARTS)))
     return {
         "type": "object",
         "properties": simple_schema.get("properties", {}),
@@ -193,8 +195,8 @@ def plain_schema(schema: Any) -> Table:
     }
 
 
-def _plain(schema: Any, top: Table, depth: int) -> Table:
-    if not isinstance(schema, dict) or depth > DEEPEST:
+def _plain(schema: Any, top: Table, depth: int, parts_left: Iterator[int]) -> Table:
+    if not isinstance(schema, dict) or depth > DEEPEST or next(parts_left, None) is None:
         return {}
     schema_table = _resolved(cast("Table", schema), top)
     for part_schema in tables(schema_table.get("allOf")):
@@ -203,15 +205,15 @@ def _plain(schema: Any, top: Table, depth: int) -> Table:
     if isinstance(simple_schema.get("description"), str):
         simple_schema["description"] = " ".join(simple_schema["description"].split())[:LONGEST_DESCRIPTION]
     if "items" in simple_schema:
-        simple_schema["items"] = _plain(simple_schema["items"], top, depth + 1)
+        simple_schema["items"] = _plain(simple_schema["items"], top, depth + 1, parts_left)
     if options := tables(schema_table.get("anyOf")) or tables(schema_table.get("oneOf")):
-        simple_schema["anyOf"] = [_plain(option, top, depth + 1) for option in options]
+        simple_schema["anyOf"] = [_plain(option, top, depth + 1, parts_left) for option in options]
     properties: Any = schema_table.get("properties")
     if isinstance(properties, dict):
         property_schemas = cast("Table", properties)
         simple_schema["type"] = "object"
         simple_schema["properties"] = {
-            name: _plain(option, top, depth + 1) for name, option in property_schemas.items()
+            name: _plain(option, top, depth + 1, parts_left) for name, option in property_schemas.items()
         }
         required: Any = schema_table.get("required")
         required_names = cast("list[Any]", required) if isinstance(required, list) else []
