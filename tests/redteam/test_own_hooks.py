@@ -128,6 +128,33 @@ async def test_a_program_that_reads_its_orders_in_the_folder_gets_no_more_rights
     assert (tmp_path / "work/ran").exists(), "it does run, in the sandbox"
 
 
+INSTALLED = (
+    "/bin/ninja", "/bin/cmake .", "/bin/vim -es", "/bin/docker compose up", "/bin/mise run x", "/bin/node .",
+    "/snap/bin/node .", "/opt/tool/bin/tool", "/usr/lib/git-core/git-commit -m x", "/bin/git commit -m x",
+    "//usr//bin/../bin/ninja", "{home}/.local/bin/pre-commit run", "~/.local/bin/pre-commit run", "~/.cargo/bin/tool",
+    "~/.local/share/pipx/venvs/x/bin/x", "~/.nvm/versions/node/v20/bin/eslint .", "~/way/ninja", "nice /bin/ninja",
+    "bash -c '/bin/ninja'", "/nix/store/x/bin/tool",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", INSTALLED)
+def test_an_installed_program_is_no_script_of_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    (tmp_path / "way").symlink_to("/usr/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin")
+    (tmp_path / "work").mkdir()
+    assert runs_of_folder(command.format(home=tmp_path), tmp_path / "work", str(tmp_path))
+
+
+@pytest.mark.parametrize("command", ["~/bin/notify done", "{home}/hooks/log.sh", "nice ~/.claude/hooks/log.py x"])
+def test_a_script_by_its_path_is_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    assert not runs_of_folder(command.format(home=tmp_path), tmp_path / "work", str(tmp_path))
+
+
 @pytest.mark.parametrize("command", ORDERS)
 def test_a_hook_that_may_read_its_orders_in_the_folder_loses_the_users_rights(tmp_path: Path, command: str) -> None:
     assert runs_of_folder(command, tmp_path, str(tmp_path / "home"))

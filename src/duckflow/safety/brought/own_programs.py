@@ -16,6 +16,7 @@ from duckflow.safety.commands.project_tools import names_program
 from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
 from duckflow.safety.commands.verdict import TooMuch
 from duckflow.safety.commands.words import NOT_A_PROGRAM, WRAPPERS, Call, look_behind, names, program_name
+from duckflow.safety.path_names import SYSTEM, TOOLS_IN_HOME
 
 SHELLS = names("sh bash dash zsh ksh fish")
 INTERPRETERS = SHELLS | names("python node ruby perl php source .")
@@ -136,14 +137,14 @@ def _is_file_of(folder: Path, path: Path) -> bool:
 
 
 def _is_known(call: Call) -> bool:
-    """Says whether a call certainly reads no instructions from the folder that it runs in. A program that is called by
-    its path (`~/tools/notify`) counts as certain, unless the folder of that program is on PATH."""
+    """Says whether a call certainly reads no instructions from the folder that it runs in. A script that is called by
+    its path (`~/tools/notify`) counts as certain, but no installed program."""
     if not call.words:
         return True
     if not call.words[0].known or names_program([*_spoken_words(call)]):
         return False
     path, name = call.words[0].text, call.program
-    if "/" in path and str(Path(path).parent) not in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    if "/" in path and not _is_installed(path):
         return True
     if name in WRAPPERS and (behind := look_behind(call, ())):
         return WRAPPERS[name][0] in PLAIN_WRAPPERS and not behind.texts and _is_known(call.running(behind.words))
@@ -153,6 +154,15 @@ def _is_known(call: Call) -> bool:
         subcommands = (" ".join(("git", *call.plain_words[:count])) for count in (1, 2))
         return not call.texts or any(words in GIT_READERS for words in subcommands)
     return name in READERS or name in HARMLESS
+
+
+def _is_installed(path: str) -> bool:
+    """Says whether a program lies on PATH, among the system's own files, or where tools lie in a home."""
+    folder, home = Path(os.path.realpath(Path(path).expanduser().parent)), Path.home()
+    on_path = map(os.path.realpath, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    # In `~/bin` people keep scripts of their own.
+    places = map(os.path.realpath, (*SYSTEM, *(home / name for name in TOOLS_IN_HOME if name != "bin")))
+    return str(folder) in on_path or any(map(folder.is_relative_to, places))
 
 
 def _is_known_script(call: Call) -> bool:
