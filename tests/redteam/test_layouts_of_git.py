@@ -202,10 +202,28 @@ def test_behind_a_git_folder_that_is_none_git_takes_the_folder_itself(tmp_path: 
         "lfs.customTRANSFER.x.path",
         "lfs.https://Host/a.standalonetransferagent",
         "lfs.extenSion.x.priority",
+        "lfs.storage",
+        "lfs.https://host/a.sslKey",
+        "branch.main.mergeoptions",
+        "branch.a.b.mergeoptions",
     ],
 )
-def test_a_program_of_git_lfs_is_known_in_any_spelling(name: str) -> None:
+def test_a_setting_that_leads_to_a_program_or_a_file_is_known_in_any_spelling(name: str) -> None:
     assert not is_harmless(name, "evil")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "lfs.url",
+        "lfs.https://Host/a.b/info/lfs.access",
+        "lfs.https://h/a.locksverify",
+        "branch.main.merge",
+        "user.name",
+    ],
+)
+def test_settings_that_git_writes_by_itself_are_harmless(name: str) -> None:
+    assert is_harmless(name, "https://host/a")
 
 
 @pytest.mark.parametrize("text", COMMENTS[:6])

@@ -19,10 +19,10 @@ HARMLESS = (
     r"|submodule\.(?>.*\.)(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
-    r"|(?:branch|user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
+    r"|branch\.(?!.*\.mergeoptions$).*|(?:user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
     r"|(?:gc|init)\.(?!recentobjectshook|templatedir).*"
-    # Git LFS reads all names in lower case.
-    r"|lfs\.(?!(?i:.*(?:customtransfer|transferagent|extension))).*"
+    r"|lfs\.(?:url|pushurl|repositoryformatversion|fetchinclude|fetchexclude|concurrenttransfers|allowincompletepush)"
+    r"|lfs\.(?:(?>.*\.)(?:access|locksverify)|locksverify)"
 )
 
 
