@@ -290,6 +290,21 @@ def test_the_process_of_an_attempt_finds_no_program_of_the_repository(tmp_path: 
 
 
 @pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", ["python3", "python"])
+async def test_an_attempt_asks_no_python_of_the_repository_for_a_missing_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, name: str
+) -> None:
+    put(tmp_path / "shop" / place, name, tmp_path / "hit")
+    (tmp_path / "work").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}/shop/{place}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("DUCKFLOW_FLEET_REPOSITORY", str(tmp_path / "shop"))
+    story = story_of(tmp_path, "ponddoctor --all")
+    await story.tell("go on")
+    await story.close()
+    assert not (tmp_path / "hit").exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
 def test_the_command_for_events_of_a_fleet_starts_no_program_of_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

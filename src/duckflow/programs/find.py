@@ -83,7 +83,7 @@ def find_program(name: str, folder: Path | None = None, search_path: str | None 
     folder.
 
     The result is remembered: a program that turns up later does not take its place."""
-    path = _search_path() if search_path is None else search_path
+    path = _search_path(search_path)
     key = name, str((folder or Path.cwd()).resolve()), path
     if key not in _found and (program := _find(*key)):
         _found[key] = program
@@ -122,9 +122,11 @@ def environment_as_typed(folder: Path) -> dict[str, str]:
     return variables | {"PATH": os.pathsep.join((path_outside(folder, search_path), search_path))}
 
 
-def _search_path() -> str:
-    """Returns PATH without places in the repository whose worktree this process works in."""
-    search_path, repository = os.environ.get("PATH", os.defpath), os.environ.get(MAIN_REPOSITORY)
+def _search_path(given: str | None = None) -> str:
+    """Returns the search path, by default PATH, without places in the repository whose worktree this process works
+    in."""
+    search_path = os.environ.get("PATH", os.defpath) if given is None else given
+    repository = os.environ.get(MAIN_REPOSITORY)
     return path_outside(Path(repository), search_path) if repository else search_path
 
 
