@@ -128,6 +128,27 @@ async def test_a_program_that_reads_its_orders_in_the_folder_gets_no_more_rights
     assert (tmp_path / "work/ran").exists(), "it does run, in the sandbox"
 
 
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize(
+    "command",
+    ["SHOP/lint", "sh SHOP/lint", "sh SHOP/../shop/lint", "cd SHOP && sh lint", "sh SHOP/li*", "timeout 9 lint"],
+)
+async def test_an_attempt_starts_no_hook_of_its_repository_with_more_rights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    shop = tmp_path / "shop"
+    shop.mkdir()
+    (shop / "lint").write_text(f"#!/bin/sh\ntouch {tmp_path}/user/owned\n")
+    (shop / "lint").chmod(0o755)
+    monkeypatch.setenv("DUCKFLOW_FLEET_REPOSITORY", str(shop))
+    monkeypatch.setenv("PATH", f"{shop}{os.pathsep}{os.environ['PATH']}")
+    story = story_with(tmp_path, command.replace("SHOP", str(shop)), "notes", "x")
+    story.answers = [Answer(choice="trust")]
+    for _ in range(3):
+        await story.tell("go")
+    assert not (tmp_path / "user/owned").exists()
+
+
 INSTALLED = (
     "/bin/ninja", "/bin/cmake .", "/bin/vim -es", "/bin/docker compose up", "/bin/mise run x", "/bin/node .",
     "/snap/bin/node .", "/opt/tool/bin/tool", "/usr/lib/git-core/git-commit -m x", "/bin/git commit -m x",

@@ -289,6 +289,21 @@ def test_the_process_of_an_attempt_finds_no_program_of_the_repository(tmp_path: 
     assert "shop" not in told
 
 
+@pytest.mark.parametrize(
+    "line", ["SHOP/srv", "sh SHOP/srv", "timeout 9 SHOP/srv", "sh -c 'cd SHOP && ./srv'", "npx SHOP"]
+)
+async def test_an_attempt_starts_no_server_of_its_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    shop = tmp_path / "shop"
+    put(shop, "srv", tmp_path / "hit")
+    (shop / "package.json").write_text('{"name": "srv", "version": "1.0.0", "bin": "srv"}')
+    monkeypatch.setenv("DUCKFLOW_FLEET_REPOSITORY", str(shop))
+    command, *args = shlex.split(line.replace("SHOP", str(shop)))
+    await served(tmp_path, command=command, args=args)
+    assert not (tmp_path / "hit").exists()
+
+
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", ["python3", "python"])
 async def test_an_attempt_asks_no_python_of_the_repository_for_a_missing_program(

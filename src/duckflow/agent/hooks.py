@@ -219,10 +219,12 @@ class Hooks:
         return await self.consent.programs.launch(hook.program, argv, line, environment, readable=transcript)
 
     def _runs_of_folder(self, hook: "Hook") -> bool:
+        from duckflow.programs.find import worked_in
         from duckflow.safety.brought.own_programs import runs_of_folder
 
         is_contained = self.consent.programs.mode() is Mode.CONTAINED
-        return not is_contained and runs_of_folder(hook.shown, self.folder, str(self._places.home))
+        home, tops = str(self._places.home), worked_in(self.folder)
+        return not is_contained and any(runs_of_folder(hook.shown, top, home) for top in tops)
 
     def _git_would_run_programs(self) -> bool:
         """Says whether git could run programs of this repository. A hook of the user's own may call git, and git starts

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from duckflow.extensions.hook_files import Hook
-from duckflow.programs.find import find_shell
+from duckflow.programs.find import find_shell, worked_in
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, Printed, collect
 from duckflow.safety.brought.launch import FOLDER_NAMES, CannotRunError, without_folder
@@ -113,7 +113,9 @@ def own_launch(hook: Hook, environment: Mapping[str, str]) -> Launch:
     background, such as a sound that is played, go on."""
     line = (find_shell(hook.folder), "-c", hook.command)
     argv = line if hook.arguments is None else (hook.command, *hook.arguments)
-    return Launch(argv, hook.folder, without_folder(environment, hook.folder, hook.shown), leaves_rest=True)
+    for top in worked_in(hook.folder):
+        environment = without_folder(environment, top, hook.shown)
+    return Launch(argv, hook.folder, environment, leaves_rest=True)
 
 
 async def run_hook(hook: Hook, told: Mapping[str, Any], launch: Callable[[], Awaitable[Launch]]) -> HookReply:

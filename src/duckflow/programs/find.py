@@ -114,6 +114,12 @@ def environment_outside(folder: Path, repository: str = "") -> dict[str, str]:
     return {**os.environ, "PATH": path_outside(folder, search_path)}
 
 
+def worked_in(folder: Path) -> tuple[Path, ...]:
+    """Returns the folder, and the repository whose worktree this process works in."""
+    repository = os.environ.get(MAIN_REPOSITORY)
+    return (folder, Path(repository)) if repository else (folder,)
+
+
 def environment_as_typed(folder: Path) -> dict[str, str]:
     """Returns the user's variables for a command that Duckflow makes in the user's place. Programs that are found
     outside the folder come first, so that none in the folder takes the place of one of them."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from duckflow.clock import PausableTimeout
-from duckflow.programs.find import environment_outside, find_program
+from duckflow.programs.find import environment_outside, find_program, worked_in
 from duckflow.programs.launch import Launch, on_lifeline
 from duckflow.rpc import RpcError
 from duckflow.safety.brought.own_programs import served_from
@@ -204,7 +204,8 @@ class OutsideServer:
         else:
             # A program of the same name in the work folder is not the one that the user means.
             argv[0] = find_program(str(Path(argv[0]).expanduser()), self._folder) or argv[0]
-            if name := served_from(argv, self._where(), self._folder):
+            words = (served_from(argv, self._where(), top) for top in worked_in(self._folder))
+            if name := next(filter(None, words), ""):
                 raise ValueError(
                     f"{name}: this is of the work folder, where the model may have changed it; "
                     "in the folder's .mcp.json the server would run from a copy, in the sandbox"
