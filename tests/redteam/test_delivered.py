@@ -72,7 +72,7 @@ git config --local --get-regexp 'alias|credential|core.sshcommand' > {hit}.read 
 git remote get-url origin > {top}/remote
 echo '{{"state": "OPEN"}}'
 """
-WAYS = ("glab", "fsmonitor", "sshCommand", "credential", "alias", "hook")
+WAYS = ("glab", "fsmonitor", "sshCommand", "credential", "alias", "hook", "path")
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -89,13 +89,18 @@ async def test_gh_and_glab_read_no_settings_of_the_repository(
     stand_in = top / "programs" / program
     stand_in.write_text(SEEN.format(hit=hit, top=top))
     stand_in.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{top}/programs{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("PATH", f"{work}/bin{os.pathsep}{top}/programs{os.pathsep}/usr/bin{os.pathsep}/bin")
     git(work, "config", "remote.origin.url", f"{top}/outside.git")
     (top / "outside.git/hooks/pre-receive").unlink()
+    report = report_of(work)
     match way:
         case "glab":
             (work / ".git/glab-cli").mkdir()
             (work / ".git/glab-cli/config.yml").write_text("api_host: evil.invalid\n")
+        case "path":
+            (work / "bin").mkdir()
+            for name in ("git", "gh", "glab"):
+                (work / "bin" / name).symlink_to(evil)
         case "hook":
             (work / ".git/hooks/post-index-change").parent.mkdir(exist_ok=True)
             (work / ".git/hooks/post-index-change").write_text(evil.read_text())
@@ -107,7 +112,6 @@ async def test_gh_and_glab_read_no_settings_of_the_repository(
             git(work, "config", "credential.helper", str(evil))
         case _:
             git(work, "config", f"core.{way}", str(evil))
-    report = report_of(work)
     if does == "look":
         await check_state(report)
     else:

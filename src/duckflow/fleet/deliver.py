@@ -14,7 +14,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.fleet.task import AttemptReport, Delivery
 from duckflow.fleet.worktree import files_with, message_of
 from duckflow.i18n.words import Words
-from duckflow.programs.find import environment_outside, find_program
+from duckflow.programs.find import MAIN_REPOSITORY, environment_outside, find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.git import Git
@@ -104,7 +104,7 @@ async def _apart(folder: Path) -> AsyncGenerator[Path]:
     """Yields an empty repository with the remotes of the one in `folder`. gh and glab read settings in the git folder
     of the place where they start, which commands can write, and call git there, which starts programs."""
     with tempfile.TemporaryDirectory(prefix="duckflow-deliver-") as top:
-        git = Git(Path(top), {"GIT_CEILING_DIRECTORIES": str(Path(top).parent)})
+        git = Git(Path(top), {MAIN_REPOSITORY: str(folder)})
         await git("init", "--quiet")
         for row in await Git(folder).names("config", "--local", "-z", "--get-regexp", REMOTES):
             name, _, value = row.partition("\n")
