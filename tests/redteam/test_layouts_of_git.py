@@ -14,8 +14,6 @@ from duckflow.safety.repository import git_runs_programs
 from tests.journeys.story import Story, act, decide, respond
 
 PARTS = ("objects", "refs", "config")
-Layout = Callable[[Path], Path]
-"""Makes a work folder of a repository whose settings name a program. Returns the folder that is opened."""
 
 
 def git(folder: Path, *words: str) -> None:
@@ -146,7 +144,12 @@ def files(place: Path) -> None:
         (place / name).write_text("x")
 
 
-NONE = {
+def pointing_nowhere(place: Path) -> None:
+    with_head("ref: refs/heads/m\n", "objects", "refs")(place)
+    (place / "commondir").write_text("nowhere\n")
+
+
+NONE: dict[str, Callable[[Path], None]] = {
     "an empty one": folders("."),
     "no HEAD": folders("objects", "refs"),
     "a HEAD that is a folder": folders("objects", "refs", "HEAD"),
@@ -155,10 +158,7 @@ NONE = {
     "a HEAD that names no branch": with_head("ref: x\n", "objects", "refs"),
     "no refs": with_head("ref: refs/heads/m\n", "objects"),
     "no objects": with_head("ref: refs/heads/m\n", "refs"),
-    "a common folder that is none": lambda place: (
-        with_head("ref: refs/heads/m\n", "objects", "refs")(place),
-        (place / "commondir").write_text("nowhere\n"),
-    ),
+    "a common folder that is none": pointing_nowhere,
     "files": files,
 }
 

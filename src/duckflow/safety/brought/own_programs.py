@@ -161,7 +161,8 @@ def _is_installed(path: str) -> bool:
     folder, home = Path(os.path.realpath(Path(path).expanduser().parent)), Path.home()
     on_path = map(os.path.realpath, os.environ.get("PATH", os.defpath).split(os.pathsep))
     # In `~/bin` people keep scripts of their own.
-    places = map(os.path.realpath, (*SYSTEM, *(home / name for name in TOOLS_IN_HOME if name != "bin")))
+    tools = (str(home / name) for name in TOOLS_IN_HOME if name != "bin")
+    places = [os.path.realpath(place) for place in (*SYSTEM, *tools)]
     return str(folder) in on_path or any(map(folder.is_relative_to, places))
 
 
