@@ -1,4 +1,4 @@
-// The input line: messages, steering, completion, files. An Enter that ends an input method's word sends nothing.
+// The input line: messages, steering, completion, files. The Enter of an input method sends nothing.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";

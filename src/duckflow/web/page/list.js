@@ -1,4 +1,4 @@
-// All sessions of this machine, those that wait for the person first, and a search through them.
+// All sessions of this machine, those that wait first, and a search through them.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Vitals } from "./chart.js";
