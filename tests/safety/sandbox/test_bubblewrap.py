@@ -169,7 +169,7 @@ def test_settings_of_tools_are_read_and_stay_as_they_are(place: Yard) -> None:
     for name in (".gitconfig", ".config/pip/pip.conf", ".config/git/ignore"):
         (place.home / name).parent.mkdir(parents=True, exist_ok=True)
         (place.home / name).write_text(name)
-    sandbox = place.sandbox(SandboxSettings(writable=["~/.config/git"]))
+    sandbox = place.sandbox(SandboxSettings(writable=("~/.config/git",)))
     command = "cat ~/.gitconfig ~/.config/pip/pip.conf ~/.config/git/ignore; for f in .gitconfig .config/pip/pip.conf"
     ran = place.run(sandbox, f"{command} new .config/new; do echo x > ~/$f; rm ~/$f; mv ~/$f ~/$f.old; done")
     assert ran.output.startswith(".gitconfig.config/pip/pip.conf.config/git/ignore")
