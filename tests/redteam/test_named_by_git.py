@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.events.types import Noticed
+from duckflow.safety.risk import runs_later
 from duckflow.safety.started_files import git_runs
+from duckflow.state.question import Answer
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.brought import TRUST
 
@@ -134,3 +136,35 @@ async def test_a_new_repository_without_programs_is_not_told(tmp_path: Path, wor
     await story.tell("go on")
     assert (work / "sub/.git/config").exists()
     assert "risk.runs_later" not in [event.what.key for event in story.all(Noticed)]
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize("command", ["git commit -qam more", "git branch other", "git tag v1", "git checkout -qb b2"])
+async def test_a_commit_is_not_told_as_something_that_starts_programs(tmp_path: Path, work: Path, command: str) -> None:
+    begun(work)
+    call = decide(act("shell.run", command=command), next_step="continue")
+    story = Story(tmp_path, [call, END, END])
+    story.answers = [Answer(choice="yes")]
+    await story.tell("go on")
+    assert "exit code 0" in story.prompt()
+    assert "risk.runs_later" not in [event.what.key for event in story.all(Noticed)]
+
+
+def begun(work: Path) -> None:
+    """Makes a repository with one commit and one change."""
+    who = ("user.name", "duck"), ("user.email", "duck@example.org")
+    (work / "a").write_text("1\n")
+    calls = [("init", "-q"), *(("config", *pair) for pair in who), ("add", "a"), ("commit", "-qm", "one")]
+    for args in calls:
+        subprocess.run(["git", "-C", str(work), *args], check=True)
+    (work / "a").write_text("2\n")
+
+
+@pytest.mark.parametrize(
+    "path", [".git/hooks/pre-commit", ".git/config", ".git/logs/config", ".git/refs/hooks/x", "x/.git/HEAD", "sub/HEAD"]
+)
+def test_what_starts_programs_in_a_repository_still_counts(tmp_path: Path, path: str) -> None:
+    for name in (".git", ".git/logs", ".git/refs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "HEAD").write_text("ref: refs/heads/main\n")
+    assert runs_later(path, True, tmp_path)

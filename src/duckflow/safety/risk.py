@@ -60,6 +60,9 @@ change of an existing one is like any other change."""
 GIT_FOLDER = frozenset(("objects", "refs", "config", "config.worktree", "hooks", "commondir", "packed-refs", "modules"))
 """Names that make a folder with a `HEAD` a git folder, or say what git runs in it."""
 
+HISTORY = frozenset(("objects", "refs", "logs"))
+"""Folders of a repository that hold its commits, branches and their logs."""
+
 
 def names_of_git(path: str) -> bool:
     """Says whether the path is `.git` or something in it, in any spelling that some file system accepts."""
@@ -76,7 +79,7 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
         return True
     if is_new and any(fnmatchcase(name, pattern) for pattern in WHEN_NEW):
         return True
-    if _makes_git_folder(path, folder):
+    if not _is_own_history(path, is_new, folder) and _makes_git_folder(path, folder):
         return True
     return folder is not None and (git_runs(path, folder) or led_to(path, folder) or shadows(path, folder))
 
@@ -84,6 +87,18 @@ def runs_later(path: str, is_new: bool, folder: Path | None = None) -> bool:
 def _hides_settings(name: str) -> bool:
     is_hidden = name.startswith(".") and name.strip(".") != ""
     return is_hidden and not any(fnmatchcase(name, pattern) for pattern in HARMLESS_HIDDEN)
+
+
+def _is_own_history(path: str, is_new: bool, folder: Path | None) -> bool:
+    """Says whether the path is a file in which the work folder's own repository keeps its history: every commit writes
+    such files, and none of them makes a program run. A name that could make a git folder inside does not count."""
+    parts = PurePosixPath(path).parts
+    if folder is None or len(parts) < 2 or parts[0] != ".git" or not (folder / ".git/HEAD").is_file():
+        return False
+    names_inside = {name.lower() for name in parts[2:]}
+    is_record = parts[1] in HISTORY and names_inside.isdisjoint(GIT_FOLDER - {"refs"})
+    is_branch = parts[1] in ("HEAD", "packed-refs") and not (names_inside or is_new)
+    return is_record or is_branch
 
 
 def _makes_git_folder(path: str, folder: Path | None) -> bool:
