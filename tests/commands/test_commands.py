@@ -15,6 +15,7 @@ from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.message import Usage
 from duckflow.state.mode import OFFERED, Mode
 from duckflow.state.question import Answer, Question
+from duckflow.view.items import TextItem
 from tests.journeys.story import Story, act, decide, respond
 
 
@@ -66,6 +67,14 @@ async def test_the_recap_of_a_resumed_session_names_every_changed_file(tmp_path:
     again = story.restart([])
     told = recap(again.session.state, "ask", time.time(), Words("en"))
     assert f"Files changed: {', '.join(paths)}" in told
+
+
+async def test_the_recap_shows_the_last_reply_as_it_was_shown(tmp_path: Path) -> None:
+    story = Story(tmp_path, [decide(respond("Committed as `app: one`."), step="PLANNING")])
+    await story.tell("commit it")
+    told = recap(story.restart([]).session.state, "ask", time.time(), Words("en"))
+    [reply] = [item for item in told if isinstance(item, TextItem)]
+    assert reply.piece == "Committed as `app: one`." and reply.by == "model", "front ends print it as Markdown"
 
 
 async def test_status_why_and_audit_tell_of_the_turn(desk: Desk) -> None:

@@ -19,6 +19,7 @@ from duckflow.state.mode import Mode
 from duckflow.store.paths import Paths
 from duckflow.store.sessions import SessionEntry, Sessions, new_session_id, read_headline
 from duckflow.ui.streams import print_out
+from duckflow.view.items import TextItem
 
 LISTED = 20
 
@@ -32,7 +33,7 @@ class ChosenSession(NamedTuple):
 
     session: Session
     setup: Setup
-    opening: tuple[str, ...] = ()
+    opening: tuple[str | TextItem, ...] = ()
     damage: str = ""
     resume_jobs: bool = False
     """True if jobs that another process has handed over continue immediately."""

@@ -17,23 +17,23 @@ from duckflow.state.mode import OFFERED
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
 from duckflow.tools.toolbox import talk_operations
-from duckflow.view.items import review_line
+from duckflow.view.items import TextItem, review_line
 
 TITLE = 60
 ASKED = 300
 REPLIED = 600
 
 
-def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
+def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str | TextItem]:
     """Returns a recap of a resumed session. It must be made before the conversation is built, because building closes
     the open turn and forgets the open question."""
     last_time = state.messages[-1].at if state.messages else now
     title = shorten(Headline.of(state).title, TITLE)
     headline = words("recap.title", title=title, turns=turns(state.turn, words), age=age(last_time, now, words))
-    lines = [headline] if title else []
+    lines: list[str | TextItem] = [headline] if title else []
     if state.forked_from:
         lines.append(words("recap.fork", session=state.forked_from))
-    lines += _exchange(state.messages, words)
+    lines += _exchange(state.messages)
     if state.turn_open:
         lines.append(words("turn.crashed"))
         interrupted_agents = [agent.agent_id for agent in state.agents.values() if agent.status == "running"]
@@ -51,15 +51,18 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str]:
     return lines
 
 
-def _exchange(messages: list[Message], words: Words) -> list[str]:
-    """Returns the user's last message, and the reply to it."""
+def _exchange(messages: list[Message]) -> list[str | TextItem]:
+    """Returns the user's last message, and the reply to it, which is Markdown."""
     asked_index = next((index for index in range(len(messages) - 1, -1, -1) if messages[index].role == "user"), None)
     if asked_index is None:
         return []
     decisions = [message.decision for message in messages[asked_index:] if message.decision]
     replies = [text for decision in decisions for text in decision.said(*talk_operations())]
-    lines = [f"› {shorten(messages[asked_index].text, ASKED)}"]
-    return [*lines, shorten(replies[-1], REPLIED)] if replies else lines
+    question = f"› {shorten(messages[asked_index].text, ASKED)}"
+    if not replies:
+        return [question]
+    reply = shorten(replies[-1], REPLIED)
+    return [question, TextItem(id="recap", number=0, at=0, by="model", text=reply, piece=reply)]
 
 
 def _open_question(question: Question, words: Words) -> str:

@@ -34,6 +34,7 @@ def printed(text: str, columns: int = 40, pieces: int = 1000, no_color: bool = F
         ("これは**「重要」**です", ["これは「重要」です"]),
         ("snake_case_name and 2 * 3 * 4 and a_b_", ["snake_case_name and 2 * 3 * 4 and a_b_"]),
         ("__init__.py (__main__ too) in __two words__", ["__init__.py (__main__ too) in two words"]),
+        ("_cache_ is gone, not _x_; _two words_", ["_cache_ is gone, not _x_; two words"]),
         ("`a` ``b`c`` `open", ["a b`c `open"]),
         ("[bold]x[/bold] [x] \\*y\\*", ["[bold]x[/bold] [x] *y*"]),
         ("[here](https://a.b/c_(d)) <https://e.f>", ["here (https://a.b/c_(d)) https://e.f"]),

@@ -111,14 +111,14 @@ class Chat:
         self._running: set[asyncio.Task[Any]] = set()
         self._view = View(conversation.state)
 
-    def open(self, first: str = "", opening: Iterable[str] = ()) -> None:
+    def open(self, first: str = "", opening: Iterable[str | TextItem] = ()) -> None:
         """Greets the user, reports interrupted jobs, and takes the lines that were typed meanwhile."""
         conversation, words = self._conversation, self._words
         conversation.hear(self.hear)
         self._do(self._animate())
         self.screen.say(words("chat.hello", version=__version__, folder=conversation.state.folder))
-        for text in opening:
-            self.screen.say(text)
+        for line in opening:
+            self.screen.draw(line) if isinstance(line, TextItem) else self.screen.say(line)
         for job in (job for job in conversation.state.jobs.values() if job.status == "interrupted"):
             self.screen.note(words("job.interrupted", job=job.name))
         if first:

@@ -16,7 +16,7 @@ from duckflow.ui.console.printer import Printer, rows
 MARK = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
-    r"|(?P<name>(?<!\w)__[a-z][a-z0-9_]*__(?!\w))"
+    r"|(?P<name>(?<!\w)_{1,2}(?=[^\W_])\w*_{1,2}(?!\w))"
     r"|(?P<strong>\*{2}|__)"
     r"|(?P<strike>~~)"
     r"|(?P<soft>[*_])"
@@ -67,7 +67,7 @@ class _Inline:
         if mark["url"] is not None:
             self._link(mark["label"] or "", mark["url"])
             return mark.end()
-        # `__init__` is a name in code, even if Markdown would make it bold.
+        # A single word such as `__init__` or `_cache_` is a name in code, even if Markdown would style it.
         closing_offset = -1 if mark["name"] else self._closing(mark)
         if closing_offset < 0 or kind is None:
             self._done.append(sign)
