@@ -226,6 +226,7 @@ def test_what_a_command_must_print_was_printed(success: str, output: str, shown:
     [
         ("en", "README.md exists and describes how to install it", "README.md: how to install it"),
         ("en", "`python check.py` prints the sum of both", "python check.py: the sum of both"),
+        ("en", "`python check.py` prints lines and ends with exit code 0", "python check.py: lines"),
         ("ja", "README.md に結果のまとめが書かれている", "README.md: 結果のまとめ"),
     ],
 )
