@@ -42,6 +42,32 @@ async def test_the_model_takes_its_last_turn_back_when_the_user_has_seen_it(tmp_
     assert note("en", "turn_undone", turn="1", files="a.txt") in story.prompt()
 
 
+@pytest.mark.parametrize("of", ["the first file", "THE  first FILE please"])
+async def test_an_earlier_turn_is_named_by_words_of_its_message_and_later_ones_stay(tmp_path: Path, of: str) -> None:
+    second = decide(act("file_ops.write_file", path="b.txt", content="b\n"), respond("ok"))
+    back = decide(act("undo.turn", of=of), next_step="continue", step="PLANNING")
+    story = Story(tmp_path, [WRITE, second, back, SAID])
+    await story.tell("write the first file please")
+    await story.tell("now the second file")
+    story.answers = [Answer(choice="yes")]
+    await story.tell("take the first one back, the second stays")
+    assert not (story.folder / "a.txt").exists() and (story.folder / "b.txt").exists()
+    told = note("en", "turn_undone", turn="1", files="a.txt")
+    assert story.prompt().count(told) == 1, "it is told once"
+
+
+@pytest.mark.parametrize("of", ["file", "the third"])
+async def test_words_that_fit_several_works_or_none_bring_the_list(tmp_path: Path, of: str) -> None:
+    second = decide(act("file_ops.write_file", path="b.txt", content="b\n"), respond("ok"))
+    back = decide(act("undo.turn", of=of), next_step="continue", step="PLANNING")
+    story = Story(tmp_path, [WRITE, second, back, SAID])
+    await story.tell("write the first file please")
+    await story.tell("now the second file")
+    await story.tell("something there was wrong")
+    works = '"now the second file"; "write the first file please"'
+    assert note("en", "undo_which", works=works) in story.prompt() and not story.questions
+
+
 async def test_a_no_leaves_everything_as_it_is(tmp_path: Path) -> None:
     story = Story(tmp_path, [WRITE, CALL, SAID])
     await story.tell("write it")

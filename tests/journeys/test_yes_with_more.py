@@ -157,8 +157,74 @@ async def test_a_wish_at_an_undo_is_heard_and_is_no_failure(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("language", "no", "said"),
+    [
+        ("en", "no, call it uno", "in that case ok"),
+        ("ja", "いいえ、名前を変えて", "それならOK"),
+    ],
+)
+async def test_after_a_no_with_a_reason_the_better_proposal_is_agreed_to(
+    tmp_path: Path, language: str, no: str, said: str
+) -> None:
+    story = Typing(tmp_path, [goes_on(ONE), goes_on(ONE), OK], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "unclear", "nothing was said before, so it is asked in one line"
+    await story.chat.take(no)
+    await story.asked(2)
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize("said", ["for the session", "this session", "for this session please"])
+async def test_a_scope_alone_chooses_among_the_answers_that_were_named(tmp_path: Path, said: str) -> None:
+    story = Typing(tmp_path, [goes_on(ONE), OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take("well, this sort of edits in general I guess")).meaning == "unclear"
+    [again] = (await story.chat.take("the green one")).told
+    assert again.key == "gate.unclear_scope", "a second line names no fewer answers than the box"
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert story.all(PermissionGiven) and (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "yes but only in src/"), ("en", "ok, just that one"), ("en", "sure, src only"), ("ja", "うん、src/だけ")],
+)
+async def test_a_narrow_yes_that_fits_all_that_is_shown_is_a_yes(tmp_path: Path, language: str, said: str) -> None:
+    edit = act("file_ops.write_file", path="src/one.py", content="one = 1\n")
+    story = Typing(tmp_path, [goes_on(edit), OK], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert (story.folder / "src/one.py").exists() and not story.all(PermissionGiven)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "yes, delete only that"), ("ja", "うん、それだけ消して")])
+async def test_at_an_undo_that_removes_a_file_deleting_it_is_what_was_asked(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    undo = decide(act("undo.turn", paths=["one.py"]), next_step="continue", step="PLANNING")
+    story = Typing(tmp_path, [decide(ONE, NOTES, respond("ok")), undo, OK], language=language)
+    await story.tell("write both")
+    turn = asyncio.create_task(story.tell("take the program back"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert not (story.folder / "one.py").exists() and (story.folder / "NOTES.md").exists()
+
+
+@pytest.mark.parametrize(
     ("said", "files"),
     [
+        ("only docs", ("docs/README.md",)),
+        ("yes, but only in src/", ("src/README.md",)),
+        ("not in docs/", ("b.py", "src/README.md")),
+        ("yes, but only in lib/", None),
         ("only b.py", ("b.py",)),
         ("just docs/README.md please", ("docs/README.md",)),
         ("only README.md", None),

@@ -6,20 +6,24 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from duckflow.agent.session import Session
-from duckflow.errors import DuckflowError
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
-from duckflow.events.types import Event, Noticed, QuestionAsked, QuestionClosed
+from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_words import agrees_to, means_either, without_politeness
-from duckflow.i18n.answers import WholeAnswer, means_always, read_answer, read_whole, spelled_out, without_reference
-from duckflow.i18n.template import note, quoted
+from duckflow.i18n.answers import (
+    AGREED,
+    WholeAnswer,
+    means_always,
+    read_answer,
+    read_whole,
+    spelled_out,
+    without_reference,
+)
 from duckflow.i18n.typed import means_pause
 from duckflow.i18n.words import Words, begins, languages_in
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
-from duckflow.tools.plan.ports import Think
 from duckflow.tools.undo_turn import files_meant
 
 NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
@@ -31,8 +35,6 @@ DEEDS = {"edit": "write", "make": "write"}
 """Verbs in names of operations that mean the same as another verb."""
 UNREAD = WholeAnswer()
 SHOWN = 60
-LONGEST_ACTION = LONGEST_WORK = 6000
-LONGEST_PART = 2000
 BEGUN = 6
 """The number of first letters that are enough to name a choice."""
 DECIDES = {*SAID_BY, "session", "always", "all"}
@@ -67,6 +69,8 @@ class Questions:
         self._emit = emit
         self._language = language
         self._open: dict[str, OpenQuestion] = {}
+        self._objected: set[str] = set()
+        """The jobs whose last Gate the user answered with how they want it instead; the conversation has no id."""
 
     @property
     def open(self) -> tuple[Question, ...]:
@@ -97,7 +101,8 @@ class Questions:
         if asked is None:
             return Taken("closed", (say("question.closed"),), question_id)
         question = asked.question
-        text = without_reference(text, self._language()) if asked.talk and question.kind != "text" else text
+        refers = question.kind != "text" and (asked.talk or question.job in self._objected)
+        text = without_reference(text, self._language()) if refers else text
         is_gate_without_word = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if is_gate_without_word and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language())
@@ -115,6 +120,9 @@ class Questions:
         remark = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
         if remark or asked.talk:
             answer = answer.model_copy(update={"said": remark, "talk": asked.talk})
+        if question.kind == "gate":
+            objects = answer.choice == "wish" or (answer.choice == "no" and answer.text)
+            (self._objected.add if objects else self._objected.discard)(question.job)
         self._close(asked, answer)
         asked.answer.set_result(answer)
         return Taken("answer", question_id=question_id)
@@ -195,13 +203,17 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
     if answer is None and (named_answer := _named(text, question, language)):
         return named_answer
-    if answer is None and agrees_to(text, _deeds(question), language):
+    single = question.gate is not None and len(question.gate.impacts) == 1
+    if answer is None and agrees_to(text, _deeds(question), language, single):
         return Answer(choice="yes")
     if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
         # A yes that says which files it is for, or which should stay, sets up no rule: the rule could be about others.
         return Answer(choice="yes", text=text.strip() if files else "", paths=files)
-    if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, language):
+    if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, text, language):
         return _wish(text, whole)
+    if answer is None and asked.half and whole.reaches and not whole.against:
+        # "For the session" alone chooses among the answers that the short question has named.
+        answer, whole = read_answer(f"{AGREED}, {text}", _keys(question), language), read_whole(f"{AGREED}, {text}")
     if answer and answer.choice == "yes" and _needs_word(question) and whole.verdict != "yes":
         return None
     if answer and answer.choice == "no" and not answer.text and asked.half:
@@ -211,11 +223,11 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     return answer
 
 
-def _may_be_met(whole: WholeAnswer, language: str) -> bool:
+def _may_be_met(whole: WholeAnswer, text: str, language: str) -> bool:
     """Says whether a yes counts although there are other words beside it: they set no condition, or only ask that
-    something stays unchanged."""
+    something stays unchanged, or only refer to what is shown ("in that case yes")."""
     if whole.agreed is None:
-        return False
+        return read_whole(without_reference(text, language), language).plain_yes
     return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
@@ -284,10 +296,12 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> set[str]:
-    """Returns the verb for what the operations of the question do; an empty set if they do different things."""
-    operations = question.gate.operations if question.gate else ()
+    """Returns the verb for what the operations of the question do; an empty set if they do different things. To undo
+    new files means to delete them."""
+    operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
-    return verbs if len(verbs) == 1 else set()
+    deletes = operations == ("undo",) and all(impact.change == "delete" for impact in impacts)
+    return {"delete"} if deletes else verbs if len(verbs) == 1 else set()
 
 
 def _needs_word(question: Question) -> bool:
@@ -307,8 +321,8 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
     if means_either(text, language):
         return say("gate.either")
     whole, short_text = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
+    reaches_session = "session" in _keys(question) and (whole.reaches or asked.half is not None)
     asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
-    reaches_session = "session" in _keys(question) and whole.reaches
     if agreed := whole.agreed:
         asked.half = _wish(text, whole)
     if agreed and (agreed.scope or not reaches_session):
@@ -342,59 +356,3 @@ def _names(choice: Choice, text: str, language: str) -> set[str]:
     languages = languages_in(text, language)
     labels = {unicodedata.normalize("NFKC", Words(code).phrase(choice.label)) for code in languages}
     return {choice.key} | {label.casefold() for label in labels}
-
-
-class QuestionsBack:
-    """Lets the model answer a question that the user asks about an open Gate. The Gate stays open. The model is asked
-    for a text only, so its reply cannot act."""
-
-    def __init__(self, session: Session, questions: Questions, think: Think) -> None:
-        self._session = session
-        self._questions = questions
-        self._think = think
-        self._answers: set[asyncio.Task[None]] = set()
-        session.subscribe(self._hear, AskedBack)
-
-    def _hear(self, event: Event) -> None:
-        if not isinstance(event, AskedBack):
-            return
-        task = asyncio.create_task(self._answer(event))
-        self._answers.add(task)
-        task.add_done_callback(self._answers.discard)
-
-    def _work_before(self) -> str:
-        """Returns the model's latest messages and results, shortened. The model needs them to explain an action to the
-        user."""
-        state, room_left, message_parts = self._session.state, LONGEST_WORK, list[str]()
-        for message in reversed(state.messages):
-            if message.role in ("assistant", "tool") and not message.job and message.text.strip() and room_left > 0:
-                text = message.text.strip()[: min(LONGEST_PART, room_left)]
-                message_parts.append(quoted(state.language, message.operation or message.role, text))
-                room_left -= len(text)
-        return "\n".join([note(state.language, "asked_back_work"), *message_parts]) if message_parts else ""
-
-    async def _answer(self, asked: AskedBack) -> None:
-        from duckflow.forms.schema import strict_schema
-        from duckflow.tools.plan.drafting import conversation, drafted
-        from duckflow.tools.plan.drafts import ExplanationDraft, read_draft
-
-        gate, phrase = asked.question.gate, Words(self._session.state.language).phrase
-        details = "\n".join(map(phrase, (asked.question.title, *asked.question.details)))
-        values = {
-            "question": asked.text,
-            "intent": "; ".join(gate.intent) if gate else "",
-            "action": ((gate.diff or ", ".join(gate.operations)) if gate else details)[:LONGEST_ACTION],
-            "conversation": conversation(self._session.state),
-            "work": self._work_before(),
-        }
-        schema = strict_schema(ExplanationDraft.model_json_schema())
-        try:
-            draft = await drafted(
-                self._think, "asked_back", values, schema, lambda reply: read_draft(reply, ExplanationDraft)
-            )
-        except DuckflowError:
-            self._session.emit(Noticed(what=say("gate.not_explained")))
-        else:
-            answer = draft.answer.strip()
-            self._questions.keep_talk(asked.question.question_id, asked.text, answer)
-            self._session.emit(Noticed(what=say("gate.explained", text=answer)))

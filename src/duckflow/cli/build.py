@@ -29,7 +29,7 @@ from duckflow.agent.policies.proven import ProveByTrial, ReviewByRecord
 from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
 from duckflow.agent.proof_runner import CheckDoubts, ProofRunner
-from duckflow.agent.questions import QuestionsBack
+from duckflow.agent.questions_back import QuestionsBack
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker

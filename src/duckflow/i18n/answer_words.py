@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.words import begins, entries, facts_of, fullmatch, languages_in, search
+from duckflow.i18n.words import begins, entries, facts_of, fitting, fullmatch, languages_in, search
 from duckflow.state.question import GATE_KEYS, NUMBERED_CHOICES
 
 DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
@@ -75,12 +75,12 @@ def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
     return "yes" if word_kinds & {"yes", "agree"} and not word_kinds & DEEDS else ""
 
 
-def agrees_somewhere(text: str, language: str) -> bool:
-    """Says whether the text contains a word that agrees, whatever else it says."""
+def agrees_somewhere(text: str, language: str, agreeing: Collection[str] = ("yes", "agree")) -> bool:
+    """Says whether the text contains a word of an agreeing kind, whatever else it says."""
     plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     words, group_kinds = _kinds(languages_in(plain_text, language))
     known_kinds = (group_kinds[word.lastindex - 1] for word in words.finditer(plain_text) if word.lastindex)
-    return any(kind in ("yes", "agree") for kind in known_kinds)
+    return any(kind in agreeing for kind in known_kinds)
 
 
 def without_politeness(text: str, language: str) -> str:
@@ -96,9 +96,11 @@ def means_either(text: str, language: str) -> bool:
     return fullmatch("answers.either", plain_text, language) is not None
 
 
-def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE) -> bool:
+def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE, single: bool = False) -> bool:
     """Says whether a text is a yes that names only the action it is asked about: `yes, delete it`. `deeds` holds the
-    kinds of words that name this action."""
+    kinds of words that name this action. With `single`, only one thing is asked about, so that `only that` means it."""
+    for rule in (rule for code in languages_in(text, language) for rule in fitting(code, "scopes.just_this", text)):
+        text = rule.sub(" ", text) if single else text
     says_more = asks(text, language) or search("answers.more", text, language) or means_either(text, language)
     kinds = [] if says_more else list(kinds_in(text, language))
     return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answer_words import begins_as_answer
-from duckflow.i18n.answers import means_always, read_answer, read_whole, without_own_doing
+from duckflow.i18n.answer_words import agrees_somewhere, begins_as_answer
+from duckflow.i18n.answers import means_always, read_answer, read_whole, without_own_doing, without_reference
 from duckflow.i18n.words import fullmatch
 from duckflow.state.agent import AgentState, JobStatus
 from duckflow.state.question import Question
@@ -103,8 +103,11 @@ def _goes_past(question: Question, text: str, state: AgentState, commands: Itera
     if wish in ("progress", "resume") or (wish == "pause" and not read_whole(text, state.language).waits):
         return True
     offered_keys, language = tuple(choice.key for choice in question.choices), state.language
+    # "In that case ok", or a yes in the middle that says how far it goes, is about the open question, too.
+    gives_leave = read_whole(text, language).reaches and agrees_somewhere(text, language, ["yes"])
     return not (
-        begins_as_answer(text, language)
+        gives_leave
+        or begins_as_answer(without_reference(text, language), language)
         or read_answer(text, offered_keys, language)
         or means_always(text, offered_keys)
     )

@@ -1,8 +1,8 @@
 """The tool that undoes the work of the latest turn with changes, and the question that comes before it."""
 
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from pathlib import PurePath
 
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask, UndoPort
@@ -13,19 +13,23 @@ from duckflow.i18n.words import fullmatch
 from duckflow.safety.path_names import named_files
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
-from duckflow.state.data import Phrase, say
+from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import GATE_KEYS, Choice, GateRequest, Question
 from duckflow.tools.tool import Args, Done, Tool
 
+KINDS = ("", "turn", "job", "step")
+LONGEST_NAME = 60
+
 
 class TakeBackArgs(Args):
-    of: Literal["", "turn", "job", "step"] = ""
+    of: str = ""
+    """`turn`, `job` or `step` for the latest one; or words of the message or of the name that the work began with."""
     paths: tuple[str, ...] = ()
 
 
 class TakeTurnBack(Tool[TakeBackArgs]):
-    """Undoes the latest turn, job or step, all of it or only some files or folders. Without a kind, the newest of the
-    three is undone. In every mode the user first sees what would change, and must say yes."""
+    """Undoes a turn, job or step, all of it or only some files or folders: the latest one of a kind, the one that is
+    named by its words, or the newest of all. In every mode the user first sees what would change, and must say yes."""
 
     operation = "undo.turn"
     effect = "plan"
@@ -38,9 +42,9 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         self._ask = ask
 
     async def run(self, args: TakeBackArgs) -> Done:
-        scope = latest(args.of, await self._undo.authors())._replace(
-            paths=tuple(path.rstrip("/") for path in args.paths)
-        )
+        authors = await self._undo.authors()
+        scope = latest(args.of, authors) if args.of in KINDS else self._named(args.of, authors)
+        scope = scope._replace(paths=tuple(path.rstrip("/") for path in args.paths))
         preview = await self._undo.preview(back=True, scope=scope)
         if not preview.impacts and not preview.conflicts:
             raise ToolError(note(self._state.language, "undo_nothing"), "undo.nothing")
@@ -53,9 +57,29 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         only_own_changes = answer.choice == "yes" and not preview.nothing_else
         undo_result = await self._undo.restore(back=True, only_own=only_own_changes, scope=scope)
         files = ", ".join(undo_result.changed) or "-"
-        key = "work_undone" if undo_result.name else "turn_undone"
-        text = note(self._state.language, key, turn=str(undo_result.turn), work=undo_result.name, files=files)
-        return Done(text, about_work("done", undo_result, files=files))
+        # The note of the undo itself says what was changed.
+        return Done(note(self._state.language, "undo_agreed"), about_work("done", undo_result, files=files))
+
+    def _named(self, words: str, authors: Sequence[WorkAuthor]) -> UndoScope:
+        """Returns the scope of the only work whose message or name has these words in it."""
+        names = {scope: name for author in authors for scope, name in self._names(author)}
+        scopes = [scope for scope, name in names.items() if " ".join(words.casefold().split()) in name.casefold()]
+        if len(scopes) != 1:
+            shown_names = "; ".join(f'"{shorten(name, LONGEST_NAME)}"' for name in names.values())
+            raise ToolError(note(self._state.language, "undo_which", works=shown_names), "undo.nothing")
+        return scopes[0]
+
+    def _names(self, author: WorkAuthor) -> Iterator[tuple[UndoScope, str]]:
+        """Yields the author's work with the user's message that began the turn, or with the names of job and step."""
+        job = self._state.jobs.get(author.job)
+        if job is None:
+            messages = [message for message in self._state.messages if message.turn == author.turn and not message.job]
+            yield author.whole, " ".join(" ".join(each.text for each in messages if each.role == "user").split())
+            return
+        plan = self._state.plans.get(job.plan_id)
+        yield author.whole, job.name
+        if step := plan.step(author.step) if plan and author.step else None:
+            yield UndoScope(job=author.job, step=author.step), step.name
 
 
 def latest(kind: str, authors: Sequence[WorkAuthor]) -> UndoScope:
@@ -100,12 +124,19 @@ def about_work(key: str, work: PlannedUndo | UndoResult, **values: str) -> Phras
 
 OTHER_FILE = r"(?<![A-Za-z0-9_./-])[A-Za-z0-9_./-]+\.[A-Za-z][A-Za-z0-9]{0,5}(?![A-Za-z0-9_])"
 """The name of a file with its extension."""
+FOLDER_END = r"(?<=[A-Za-z0-9_-])/(?![A-Za-z0-9_./-])"
+"""The slash at the end of a folder's name."""
 
 
 def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
     """Returns those of `paths` that an answer is about: the files that it names, or all but the files that it says
     should stay. Returns an empty tuple if all files are meant, and None if the answer says anything else."""
     wording, named_paths = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
+    parents = {parent for path in paths for parent in map(str, PurePath(path).parents) if parent not in (".", "/")}
+    wording, folders = named_files(re.sub(FOLDER_END, "", wording), parents, "@")
+    named_paths += [
+        path for path in paths if path not in named_paths and {*map(str, PurePath(path).parents)} & {*folders}
+    ]
     wording = re.sub(OTHER_FILE, "#", wording)
     if named_paths and fullmatch("scopes.only_named", wording, language):
         return tuple(named_paths) if len(named_paths) < len(paths) else ()
