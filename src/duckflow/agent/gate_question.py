@@ -275,6 +275,7 @@ def gate_question(
     # The rationale is for the whole reply. It is shown if the reply is about these actions alone, and if it says more
     # than their own reasons.
     is_repeated = decision.rationale in reasons or reasons.keys() >= set(decision.rationale.split("; "))
+    is_repeated |= all(reason in decision.rationale for reason in reasons)
     single_action = risky[0] if len(risky) == 1 else None
     changes = not all(risky_action.only_reads for risky_action in risky)
     request = GateRequest(

@@ -26,6 +26,7 @@ from duckflow.state.action import (
     wire_name,
 )
 from duckflow.state.agent import AgentState
+from duckflow.state.data import ELLIPSIS
 from duckflow.state.message import ERROR, PAST, Message, PromptMessage, ToolCall, ToolSpec, last_request
 from duckflow.state.phase import Phase
 
@@ -252,14 +253,15 @@ def _replied(message: Message) -> tuple[PromptMessage, list[str]]:
     for call in wire.calls:
         action = None if call.name == DECIDE else next(waiting_actions, None)
         ids.append(action.action_id if action else "")
-        tool_calls.append(_call(action, call, decision.rationale if message.text else "") if action else call)
+        tool_calls.append(_call(action, call, message.text) if action else call)
     return PromptMessage("assistant", message.text, tuple(tool_calls), extra=wire.extra), ids
 
 
-def _call(action: Action, call: ToolCall, rationale: str) -> ToolCall:
-    """Returns the call with the action's arguments. A reason that only repeats the reason of the whole reply is left
+def _call(action: Action, call: ToolCall, text: str) -> ToolCall:
+    """Returns the call with the action's arguments. A reason that only repeats the text before the calls is left
     out."""
-    reason_field = {} if action.reasoning in (rationale, call.name, action.operation) else {REASON: action.reasoning}
+    is_said = action.reasoning.removesuffix(ELLIPSIS) in text or action.reasoning in (call.name, action.operation)
+    reason_field = {} if is_said else {REASON: action.reasoning}
     args = reason_field | action.args
     if call.name == CALL:
         args = {"tool": wire_name(action.operation), "args": args}

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -40,6 +40,7 @@ CUT_OFF = (
 CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
 WRITTEN_CALL = r"(?s)<tool_call>\s*(.*?)\s*</tool_call>"
 WRITTEN_DECISION = rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:'
+LINE_END, SENTENCE_END, PART_END = r"\n", r"(?<=[.!])\s+|(?<=。)|\n", r"[,;]\s+|[、。]|(?<=[.!])\s+|\n"
 QUOTE = r'(?<!\\)"'
 FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
@@ -132,7 +133,9 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
     faults: dict[int, str] = {}
     unexplained_actions: dict[int, str] = {}
     is_doubtful = False
+    reasons = _reasons(text, [call for call in calls if call.name != DECIDE], rationale)
     for call in calls:
+        own_reason = rationale if call.name == DECIDE else next(reasons)
         try:
             call, args, is_mended = _meant(call)
             if is_mended:
@@ -142,7 +145,7 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
                 declared_fields |= {name: value for name, value in args.items() if value is not None}
             else:
                 operation = operations_by_name.get(wire_name(call.name))
-                actions.append(_action(call.name, args, operation, rationale, last_actions))
+                actions.append(_action(call.name, args, operation, own_reason, last_actions))
                 if operation and operation.says_why and actions[-1]["reasoning"] == operation.name:
                     unexplained_actions[id(actions[-1])] = note(state.language, "unexplained")
         except ReplyUnusable as problem:
@@ -194,6 +197,16 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
         if id(fields_of_action) in faults
     }
     return ParsedReply(decision, text, is_doubtful, broken=faults_by_id, asks_for_texts=False)
+
+
+def _reasons(text: str, calls: Sequence[ToolCall], rationale: str) -> Iterator[str]:
+    """Yields the reason of each call that the text before the calls gives. A text with as many lines, sentences or
+    parts as there are calls has one for each; otherwise all of it is for all of them."""
+    for sign in LINE_END, SENTENCE_END, PART_END:
+        parts = [shorten(part.strip(), 200) for part in re.split(sign, text) if part.strip()]
+        if len(parts) == len(calls) > 1:
+            return iter(parts)
+    return iter([rationale] * len(calls))
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
