@@ -47,6 +47,13 @@ def test_a_title_stands_whole_on_every_screen(columns: int, language: str) -> No
     assert re.sub(r"\s", "", words.phrase(title)) in re.sub(r"[\s│╭╮─]", "", shown)
 
 
+def test_a_question_without_a_diff_is_as_wide_as_the_terminal() -> None:
+    """What an undo takes back and what a commit holds are long lists; narrow rows would make them longer."""
+    impacts = tuple(FileImpact(path=f"src/pond/part_{number}.py", change="edit") for number in range(3))
+    bare = GateRequest(action_ids=(), operations=("undo",), intent=(), rationale="", impacts=impacts)
+    assert {len(row) for row in rows(bare, columns=150)} == {150}
+
+
 @pytest.mark.parametrize(
     "columns", [60, pytest.param(80, marks=pytest.mark.slow), pytest.param(120, marks=pytest.mark.slow), 200]
 )

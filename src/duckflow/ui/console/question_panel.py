@@ -81,7 +81,7 @@ class Panel:
 def question_rows(question: Question, printer: Printer, words: Words) -> list[Text]:
     """Returns all rows of the question, ready to be printed."""
     gate = question.gate
-    panel = Panel(printer, WIDEST_DIFF if gate and gate.diff else WIDEST)
+    panel = Panel(printer, WIDEST if question.kind == "duck_call" else WIDEST_DIFF)
     title = words.phrase(question.title)
     duck = words("duck.title", title=title)
     asker = words("job.asks", job=question.job_name) + " " if question.job else ""
