@@ -10,14 +10,18 @@ import pytest
 from duckflow.commands.commit import commit_message
 from duckflow.events.types import ActionFinished, FiveChanged, Noticed, PermissionGiven
 from duckflow.events.work import JobEnded
+from duckflow.forms.native import NativeForm
 from duckflow.i18n.words import Words
-from duckflow.state.agent import JobReport
+from duckflow.llm.provider import Reply
+from duckflow.state.agent import AgentState, JobReport
 from duckflow.state.data import say
+from duckflow.state.message import ToolCall
 from duckflow.state.phase import StateDelta
 from duckflow.state.plan import Plan, Step
 from duckflow.state.progress import job_progress
 from duckflow.state.question import Answer, Question
 from duckflow.tools.plan.criterion import changed_files, with_checks
+from duckflow.tools.toolbox import packaged_operations
 from tests.journeys.plans import Typing
 from tests.journeys.story import Story, act, decide, respond
 
@@ -122,6 +126,69 @@ async def test_the_yes_for_a_plans_edits_is_for_its_work_alone(tmp_path: Path, c
         await story.chat.run_command(command)
     await story.tell("How about nine ducks? Write them into pond.py")
     assert len(story.gates()) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "gates"),
+    [
+        ("go on", 0),
+        ("continue", 0),
+        ("続けて", 0),
+        ("go on, and nine ducks instead", 1),
+        ("no, three", 1),
+        ("what is in there?", 1),
+    ],
+)
+async def test_the_yes_for_a_plans_edits_holds_as_long_as_the_user_only_says_to_go_on(
+    tmp_path: Path, said: str, gates: int
+) -> None:
+    ends = decide(respond("One duck so far."))
+    again = go_on(act("file_ops.write_file", path="pond.py", content="ducks = 9\n"))
+    story = Agreeing(tmp_path, [PROPOSE, go_on(FIRST), ends, again, *[ends] * 6], mode="ask", native=True)
+    prepared(story)
+    await story.tell("make a pond, with a plan")
+    await story.tell(UNASKED["en"])
+    await story.tell(said)
+    await story.tell("go on")
+    assert len(story.gates()) == gates
+
+
+@pytest.mark.parametrize(
+    ("steps", "count"),
+    [
+        ([{"name": "Describe it", "success": "README.md names the pond"}], 1),
+        ([{"name": "Describe it in docs/pond.rst", "success": "docs/pond.rst exists"}, {"name": "NEWS.md"}], 2),
+        ([{"name": "Describe it", "success": "README.md names the pond"}, {"name": "Tidy up"}], 3),
+        ([{"name": "Describe it in README.md and pond.py", "success": "README.md names the pond"}], 2),
+        ([{"name": "Make the pond"}], 2),
+    ],
+)
+async def test_a_plan_that_only_changes_documents_gets_no_run_of_the_tests(
+    tmp_path: Path, steps: list[dict[str, str]], count: int
+) -> None:
+    propose = decide(act("plan_tool.propose", text="a pond", name="Pond", steps=steps), next_step="pending_user")
+    story = Story(tmp_path, [propose], native=True)
+    prepared(story)
+    await story.tell("describe the pond, with a plan")
+    assert story.session.state.plan and len(story.session.state.plan.steps) == count
+
+
+@pytest.mark.parametrize(
+    ("text", "reasons"),
+    [
+        ("Writing the pond, then testing it.", ("Writing the pond", "then testing it.")),
+        ("Writing the pond.\nTesting it.", ("Writing the pond.", "Testing it.")),
+        ("池を書きます。テストを回します。", ("池を書きます。", "テストを回します。")),
+        ("The pond, its test, and more", ("The pond, its test, and more",) * 2),
+    ],
+)
+def test_each_call_gets_its_own_part_of_the_text_before_the_calls(text: str, reasons: tuple[str, ...]) -> None:
+    calls = (
+        ToolCall(call_id="a", name="file_ops_write_file", arguments='{"path": "a", "content": "x"}'),
+        ToolCall(call_id="b", name="shell_run", arguments='{"command": "true"}'),
+    )
+    read = NativeForm().read(Reply(text, "stop", calls=calls), packaged_operations(), AgentState())
+    assert tuple(action.reasoning for action in read.decision.actions) == reasons
 
 
 @pytest.mark.parametrize("how", ["failed", "cancelled"])

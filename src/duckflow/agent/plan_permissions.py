@@ -4,8 +4,9 @@ own work, and end with the plan or with its job."""
 from duckflow.agent.actor import Actor
 from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
 from duckflow.agent.session import Session
-from duckflow.events.types import Event, PermissionTaken, PlanChanged
+from duckflow.events.types import Event, MessageAdded, PermissionTaken, PlanChanged
 from duckflow.events.work import JobEnded, StepChanged
+from duckflow.i18n.answers import read_whole
 from duckflow.safety.path_names import escaped
 from duckflow.state.data import Phrase, say
 from duckflow.state.mode import Mode
@@ -36,6 +37,7 @@ class PlanPermissions:
         self._given_in: dict[str, int] = {}
         """The turn of the conversation in which the user gave the rules of a plan, by the plan's id."""
         session.subscribe(self._follow, PlanChanged, StepChanged, JobEnded)
+        session.subscribe(self._hear, MessageAdded)
         self._take_back()
 
     def given(self, plan_id: str) -> None:
@@ -44,16 +46,23 @@ class PlanPermissions:
 
     def plan_of(self, actor: Actor) -> str:
         """Returns the id of the plan that the actor carries out. A job carries out the plan that it was started for.
-        The conversation does so in the turn in which the rules were given, unless a job has taken over the plan:
-        whatever the user says later may be about something else."""
+        The conversation does so from the turn in which the rules were given, unless a job has taken over the plan, and
+        as long as the user only says to go on: anything else may be about other work."""
         state = self._session.state
         if job := state.jobs.get(actor.job_id):
             plan = state.plans.get(job.plan_id)
         else:
             plan = state.plan if actor.follows_steps else None
             has_job = plan is not None and any(job.plan_id == plan.plan_id for job in state.jobs.values())
-            plan = plan if plan and not has_job and self._given_in.get(plan.plan_id) == state.turn else None
+            plan = plan if plan and not has_job and plan.plan_id in self._given_in else None
         return plan.plan_id if plan and plan.under_way else ""
+
+    def _hear(self, event: Event) -> None:
+        if not isinstance(event, MessageAdded) or event.message.role != "user" or event.message.job:
+            return
+        if not read_whole(event.message.text, self._session.state.language).plain_yes:
+            turn = event.message.turn
+            self._given_in = {plan_id: since for plan_id, since in self._given_in.items() if since >= turn}
 
     def _follow(self, event: Event) -> None:
         """Takes back the rules of plans that have ended. A job's end counts like its plan's, unless it did all of its

@@ -9,10 +9,12 @@ from duckflow.i18n.template import render
 from duckflow.i18n.words import search
 from duckflow.state.action import RUN_COMMAND, WRITE_FILE, Operation
 from duckflow.state.plan import Plan, Step, Task, TaskList
-from duckflow.tools.plan.criterion import named_in
+from duckflow.tools.plan.criterion import FILE, named_in
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 FILE_NAME = re.compile(r"\.(?:py|js|ts|json|md|txt|html|css|toml|yaml|yml|sh|rs|go|c|h|java|rb)$", re.IGNORECASE)
+
+DOCUMENTS = frozenset((".md", ".rst", ".txt"))
 
 
 def task_problems(
@@ -60,10 +62,10 @@ def _args(task: Task, operation: Operation) -> list[str]:
 
 
 def with_tests(plan: Plan, folder: WorkFolder, language: str) -> Plan:
-    """Adds a step that runs the tests to the end of the draft, unless it has one. The added step is marked, and the
-    user can drop it."""
+    """Adds a step that runs the tests to the end of the draft, unless it has one, or only changes documents, which no
+    test is about. The added step is marked, and the user can drop it."""
     command = command_for_tests(folder)
-    if not command:
+    if not command or all(map(_only_documents, plan.steps)):
         return plan
     plan = plan.model_copy(update={"steps": [_naming(step, command, language) for step in plan.steps]})
     if any(_runs_tests(step, language) for step in plan.steps):
@@ -95,6 +97,12 @@ def still_with_tests(revised: Plan, before: Plan, changes: str, language: str) -
     step = added_step.copied()
     step.depends_on = _last(revised.steps)
     return revised.model_copy(update={"steps": [*revised.steps, step]})
+
+
+def _only_documents(step: Step) -> bool:
+    """Says whether the step names files, and all of them are documents."""
+    names = re.findall(FILE, f"{step.name}. {step.description}. {step.success}")
+    return bool(names) and all(PurePosixPath(name).suffix.lower() in DOCUMENTS for name in names)
 
 
 def _runs_tests(step: Step, language: str) -> bool:
