@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionFinished, Noticed
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.state.action import evidence_of
 from duckflow.state.checks import CheckReport
+from duckflow.state.data import say
 from duckflow.state.phase import Phase, Status
 from duckflow.state.plan import Step
 from duckflow.tools.shell.checkers import recognised
@@ -740,6 +742,31 @@ async def test_an_approved_plan_that_is_weakened_asks_for_a_yes(tmp_path: Path, 
     assert story.session.state.plan and story.session.state.plan.status == "draft"
     assert await story.tell("yes") == "pending_user", "so does a plan with fewer steps"
     assert story.session.state.plan and story.session.state.plan.status == "draft"
+
+
+@pytest.mark.parametrize("native", [False, True])
+async def test_a_plan_of_which_only_done_steps_are_left_ends_with_the_yes(tmp_path: Path, native: bool) -> None:
+    steps: list[Any] = [{"name": name, "success": f"{name}.py exists"} for name in "ab"]
+    propose = decide(act("plan_tool.propose", text="two files", name="W", steps=steps), next_step="pending_user")
+    write = act("file_ops.write_file", path="a.py", content="x = 1\n")
+    done = act("plan_tool.update_step", id="1", status="completed")
+    fewer = act("plan_tool.revise", text="shorter", steps=[{"name": "a", "was": 1}])
+    other = act("file_ops.write_file", path="c.py", content="c = 1\n")
+    story = Story(
+        tmp_path,
+        [propose, decide(write, done, next_step="continue"), decide(respond("a is there."), step="PLANNING")]
+        + [decide(fewer, other, next_step="continue"), decide(other, next_step="continue"), decide(respond("Done."))],
+        native=native,
+    )
+    await story.tell("make two files, with a plan")
+    await story.tell("yes")
+    assert await story.tell("drop b, and write c.py") == "pending_user"
+    assert story.ending().why == say("plan.ask_end")
+    assert say("turn.held", count=1) in [event.what for event in story.all(Noticed)], "what waits is told"
+    await story.tell("yes")
+    plan = next(iter(story.session.state.plans.values()))
+    assert plan.status == "completed" and (story.folder / "c.py").exists()
+    assert any(note("en", "plan_ends", plan="W") in story.prompt(number) for number in (-2, -1))
 
 
 @pytest.mark.one_in(2)

@@ -22,8 +22,10 @@ def plan_rules(plan: Plan) -> list[Permission]:
 
 
 def plan_question(plan: Plan | None, mode: Mode) -> Phrase:
-    """Returns the question whether a draft is to be carried out. Where every edit is asked about, it names the answer
-    that allows the edits of the plan's files, too."""
+    """Returns the question whether a draft is to be carried out, or is to end where nothing of it is left. Where every
+    edit is asked about, it names the answer that allows the edits of the plan's files, too."""
+    if plan and plan.all_done:
+        return say("plan.ask_end")
     rules = plan_rules(plan) if plan and mode is Mode.ASK else []
     return say("plan.ask_edits", files=rules[0].pattern) if rules else say("plan.ask")
 

@@ -268,6 +268,8 @@ class Turn:
                     self._phases.wait_for_user()
                 has_draft = dispatched.ran(PROPOSE_PLAN) or dispatched.ran(REVISE_PLAN)
                 held_phrase = say("turn.held", count=dispatched.held) if dispatched.held else None
+                if has_draft and held_phrase:
+                    self._session.emit(Noticed(what=held_phrase))
                 why = self._plan_question() if has_draft else held_phrase
                 return Ending("pending_user", why, waits=not has_draft and _waits_for_answer(turn))
             case "" | "user_spoke":

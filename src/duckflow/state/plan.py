@@ -146,6 +146,15 @@ class Plan(MutableData):
     def done(self) -> int:
         return sum(step.status == "completed" for step in self.steps)
 
+    @property
+    def all_done(self) -> bool:
+        return bool(self.steps) and self.done() == len(self.steps)
+
+    def agreed(self, turn: int) -> "Plan":
+        """Returns the plan as the user's yes in this turn leaves it: it is over if all of its steps are done."""
+        status = "completed" if self.all_done else "approved"
+        return self.model_copy(update={"status": status, "approved": None, "since": self.since or turn})
+
     def current(self) -> Step | None:
         return next((step for step in self.steps if step.status == "in_progress"), None)
 

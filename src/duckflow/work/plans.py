@@ -63,12 +63,13 @@ class PlanApproval:
 
     async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
         """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. If the
-        user's yes is valid for longer, the permission rule for the plan's files is added."""
-        first_turn = plan.since or self._session.state.turn
-        approved_plan = plan.model_copy(update={"status": "approved", "approved": None, "since": first_turn})
-        self._session.emit(PlanChanged(plan=approved_plan))
+        user's yes is valid for longer, the permission rule for the plan's files is added. A plan whose steps are all
+        done, because the others were dropped, ends with the yes."""
+        self._session.emit(PlanChanged(plan=plan.agreed(self._session.state.turn)))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
+        if plan.all_done:
+            return note(self._session.state.language, "plan_ends", plan=plan.name)
         if answer.scope in ("session", "always"):
             self._gatekeeper.allow_plan(plan, answer.about)
         profile = await self._connection.ready_profile()
