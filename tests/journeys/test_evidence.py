@@ -17,10 +17,11 @@ from duckflow.safety.workspace import Workspace
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import CheckReport
+from duckflow.state.data import say
 from duckflow.state.plan import Step, Task, TaskList
 from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import WorkFolder
-from duckflow.tools.plan.proof import proof, speaks
+from duckflow.tools.plan.proof import proof, speaks, unproved
 from duckflow.tools.shell.checkers import recognised
 from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
@@ -219,6 +220,25 @@ def test_a_command_that_is_run_just_as_it_is_written_counts(success: str, comman
 def test_what_a_command_must_print_was_printed(success: str, output: str, shown: bool) -> None:
     (thing,) = named_in(success)
     assert speaks(Evidence(command="python calc.py", ok=True, text="x", output=output), thing) is shown
+
+
+@pytest.mark.parametrize(
+    ("success", "told"),
+    [
+        ("test_a.py contains test_f and `pytest -q test_a.py` passes", ['test_a.py ("test_f")', "pytest -q test_a.py"]),
+        ("app.py mentions f_g and `python app.py` exits with 0", ['app.py ("f_g")', "python app.py"]),
+        ("README.md contains `pytest -q`", ['README.md ("pytest -q")']),
+        ("README.md mentions f_g and `make test`", ['README.md ("make test", "f_g")']),
+    ],
+)
+def test_a_command_that_is_said_to_pass_is_no_text_of_the_file_before_it(success: str, told: list[str]) -> None:
+    assert sorted(told) == sorted(thing.told() for thing in named_in(success))
+
+
+def test_a_step_without_proof_tells_whether_a_result_is_missing_or_only_words_are_there() -> None:
+    step = Step(name="Report", success="`python report.py` prints lines")
+    assert unproved(step, "") == say("plan.step_unchecked", step="Report", what="python report.py: lines")
+    assert unproved(step, "python report.py").key == "plan.step_unverified"
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from duckflow.state.message import Message
 from duckflow.state.plan import Plan, Step, StepStatus, Task, has_none_left, next_task, startable
 from duckflow.tools.plan.criterion import named_in
 from duckflow.tools.plan.drafting import Drafter
-from duckflow.tools.plan.proof import lacking, proof
+from duckflow.tools.plan.proof import lacking, proof, unproved
 from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
 from duckflow.work.agents import Agents, AgentTask
@@ -306,10 +306,11 @@ class StepWork:
         if step.open_words:
             self._actor.emit(Noticed(what=say("step.answers", step=step.name, text=self._answer)))
         summary = " ".join(filter(None, (self._mended, summary or self._answer)))
-        self._mark("completed", evidence, summary, "" if evidence else self._lacking())
+        lacking_text = "" if evidence else self._lacking()
+        self._mark("completed", evidence, summary, lacking_text)
         proof_line = say("plan.step_shown", step=step.name, evidence=evidence)
         if not self._alone:
-            self._actor.emit(Noticed(what=proof_line if evidence else say("plan.step_unverified", step=step.name)))
+            self._actor.emit(Noticed(what=proof_line if evidence else unproved(step, lacking_text)))
         return True
 
     def _mark(self, status: StepStatus, evidence: str = "", summary: str = "", lacking: str = "") -> None:

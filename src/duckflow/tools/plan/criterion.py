@@ -194,7 +194,7 @@ def _around(name: str, before: str, after: str) -> bool:
 def _is_command(match: re.Match[str], text: str, before: str, after: str) -> bool:
     """Says whether a quotation is a command to run: a known command, or something that begins like a program's name
     where the words around it say so."""
-    if _around("criteria.written", before, after):
+    if _around("criteria.written", before, after) and not begins("criteria.run_after", after):
         return False
     if re.match(COMMAND, text) or re.match(COMMAND, " ".join(called(text.split()))):
         return True

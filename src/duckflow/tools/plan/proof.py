@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from duckflow.i18n.template import note
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
+from duckflow.state.data import Phrase, say
 from duckflow.state.plan import Step
 from duckflow.tools.plan.criterion import COMMAND, NamedThing, named_in
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests, made_by
@@ -77,6 +78,13 @@ def _changed_with(wanted: NamedThing, state: AgentState) -> str:
 def unchecked(step: Step) -> str:
     """Returns the parts of the step's criterion that are plain words which nothing can check."""
     return "; ".join(f"{thing.name}: {text}" for thing in named_in(step.success) for text in thing.unchecked)
+
+
+def unproved(step: Step, lacking_text: str) -> Phrase:
+    """Returns what the user is told of a step that is completed without proof: that a result is missing, or that plain
+    words are all that its criterion has."""
+    prose = "" if lacking_text else unchecked(step)
+    return say("plan.step_unchecked" if prose else "plan.step_unverified", step=step.name, what=prose)
 
 
 def _meant(state: AgentState, step: Step) -> list[str]:
