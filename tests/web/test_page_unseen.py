@@ -32,9 +32,6 @@ def is_draft(talk: Talk) -> bool:
     return plan is not None and plan.status == "draft"
 
 
-CHOICES = (Choice(key="yes", label=say("gate.yes")), Choice(key="no", label=say("gate.no")))
-
-
 def endings(talk: Talk) -> asyncio.Queue[Event]:
     """Returns a queue of the turns' endings from now on."""
     over: asyncio.Queue[Event] = asyncio.Queue()
@@ -252,39 +249,13 @@ async def test_no_command_hides_a_part_of_the_diff_that_stands_after_it(tmp_path
         action_ids=("a",), operations=("shell.run",), intent=(), rationale="", risk="low", commands=commands,
         diff="\n".join([*commands, "+++ b/hidden.py\n@@ -0,0 +1,1 @@\n+hidden = 1"]),
     )  # fmt: skip
-    question = Question(kind="gate", title=say("gate.title"), gate=request, choices=CHOICES)
+    question = Question(kind="gate", title=say("gate.title"), gate=request, choices=ASKS.choices)
     fleet = PlayedFleet(1, asks=1, question=question)
     async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
         tab = await visit(browser, site, "#/fleet")
         await tab.see(".card .diffs .d-add", "hidden = 1")
         await tab.see(".card .diffs .file-name", "hidden.py")
         assert tab.problems == []
-
-
-@needs_chromium
-@pytest.mark.slow
-async def test_the_name_of_the_first_file_is_part_of_what_is_read(tmp_path: Path) -> None:
-    """A name may be longer than the screen, and its end may say where it leads."""
-    name = "folder/" * 500
-    request = GateRequest(
-        action_ids=("a",), operations=("file_ops.write_file",), intent=(), rationale="", risk="low",
-        diff=f"+++ b/{name}end.py\n@@ -0,0 +1,1 @@\n+a = 1",
-    )  # fmt: skip
-    question = Question(kind="gate", title=say("gate.title"), gate=request, choices=CHOICES)
-    fleet = PlayedFleet(1, asks=1, question=question)
-    async with Talk(tmp_path, []) as talk, Site(talk.paths, fleet=fleet) as site, browsing() as browser:
-        tab = await visit(browser, site, "#/fleet", size={"width": 1000, "height": 620})
-        await tab.see(".card .file-name", "end.py")
-        await tab.page.evaluate("() => document.querySelector('.card .diff').scrollIntoView({ block: 'center' })")
-        await tab.choose("yes")
-        await tab.see(".told")
-        assert fleet.done == []
-        for _ in range(30):
-            await tab.page.wait_for_timeout(READING_MS)
-            if fleet.done:
-                break
-            await tab.page.keyboard.press("1")
-        assert fleet.done and tab.problems == []
 
 
 async def test_over_the_wire_no_question_lets_a_draft_through_that_was_not_drawn(tmp_path: Path) -> None:

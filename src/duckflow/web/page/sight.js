@@ -22,9 +22,9 @@ function at(x, y) {
 	return isThere ? document.elementFromPoint(x, y) : null;
 }
 
-/** Returns where the part begins that a question is about: the commands, else the diff with its names, else the whole text. */
+/** Returns where the part begins that a question is about: the commands, else the lines of the diff, else the whole text. */
 const beginningOf = (card) =>
-	card.querySelector("[data-subject] :is(.command, .file)") ?? card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
+	card.querySelector("[data-subject] :is(.command, .diff)") ?? card.querySelector("[data-subject]") ?? card.querySelector(".inside > *") ?? card.querySelector("header");
 
 /** Measures what is on screen, `shown` in all and `begun` from the beginning on, and in three columns `to` where it was seen. */
 function measure(card, state) {
