@@ -146,7 +146,11 @@ async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_re
     assert f"{told}: step: PLANNING → AWAITING_APPROVAL" in story.prompt(3)
     shown = await Desk(story, language).give("/status")
     assert refs in shown
-    assert {"en": "Latest change of goal, plan or step: ", "ja": "ステップの直近の変化: "}[language] in shown
+    delta = {
+        "en": "plan or step: step: planning → awaiting approval",
+        "ja": "ステップの直近の変化: step: 計画 → 承認待ち",
+    }
+    assert delta[language] in shown
     assert "The snake is blue." in await Desk(story, language).give("/recall conversation:1")
 
 

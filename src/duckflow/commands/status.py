@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from duckflow.state.agent import AgentState, Headline, kind_of_ref
 from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
 from duckflow.state.mode import OFFERED
+from duckflow.state.phase import Phase
 from duckflow.state.progress import in_the_middle, job_progress, progress
 from duckflow.state.question import Choice, Question
 from duckflow.tools.toolbox import talk_operations
@@ -111,9 +113,9 @@ def status(context: CommandContext, _: str) -> str:
     if bar := plan_bar(state, words):
         lines.append(words("status.plan", plan=bar))
     lines += [words.phrase(line) for job in state.live_jobs() for line in job_progress(state, job)]
-    # The step stands above.
-    if state.last_delta and not state.last_delta.startswith("step: "):
-        lines.append(words("status.last_delta", delta=state.last_delta))
+    if state.last_delta:
+        delta = re.sub("|".join(Phase), lambda name: words(f"status.phase.{name[0].lower()}"), state.last_delta)
+        lines.append(words("status.last_delta", delta=delta))
     if refs := [ref for ref in state.context_refs if kind_of_ref(ref)]:
         lines.append(words("status.refs", refs=", ".join(refs)))
     if state.files_changed:
