@@ -1,6 +1,7 @@
 """People are told what undo does not cover: ignored, large, unreadable, too many files. The kept data have a limit."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,16 @@ async def test_a_cache_that_a_command_filled_is_no_lost_work(ground: Playground,
     ground.next_turn()
     await ground.shell("echo x > node_modules.txt; mkdir node_modules; echo x > node_modules/x.js")
     assert (await said(ground))["undo.ignored"].values["names"] == "node_modules"
+
+
+async def test_planning_takes_as_long_as_there_are_files(ground: Playground) -> None:
+    """The record of the work is read once, not for each of its files."""
+    seconds = list[float]()
+    for count in (150, 1200):
+        ground.fill({f"{count}/{number}.txt": f"{number}\n" for number in range(count)})
+        ground.next_turn()
+        await ground.shell(f"rm -r {count}")
+        began = time.process_time()
+        await ground.undo.preview()
+        seconds.append(time.process_time() - began)
+    assert seconds[1] < 24 * seconds[0]

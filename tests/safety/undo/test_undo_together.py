@@ -45,6 +45,22 @@ async def test_an_undo_while_a_command_runs_is_not_taken_for_the_commands_doing(
     assert [impact.path for impact in (await ground.undo.diff(UndoScope(turn=second))).impacts] == ["b.txt"]
 
 
+async def test_what_a_running_command_did_stays_its_own_when_others_work_is_taken_back(ground: Playground) -> None:
+    lines = [f"{number}\n" for number in range(40)]
+    ground.put("a.txt", "".join(lines))
+    job, turn = WorkAuthor(1, "j", "s"), WorkAuthor(2)
+    async with ground.undo.command(job):
+        async with ground.undo.change(turn, ["a.txt"]):
+            ground.put("a.txt", "".join(["by the turn\n", *lines[1:]]))
+        ground.put("a.txt", "".join(["by the turn\n", *lines[1:-1], "by the job\n"]))
+        ground.put("b.txt", "by the job\n")
+        await ground.undo.restore(scope=UndoScope(turn=2))
+        assert (ground.folder / "a.txt").read_text() == "".join([*lines[:-1], "by the job\n"])
+    outcome = await ground.undo.restore(scope=UndoScope(job="j"))
+    assert sorted(outcome.changed) == ["a.txt", "b.txt"]
+    assert {name: data for name, (_, _, data) in ground.picture().items()} == {"a.txt": "".join(lines).encode()}
+
+
 async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Playground) -> None:
     ground.fill({"a.txt": "0\n", "b.txt": "0\n"})
     first = ground.undo

@@ -335,12 +335,13 @@ class UndoLedger:
         rows = self._database.execute("SELECT * FROM works WHERE session = ? ORDER BY latest, at", (session,))
         return [work for work in map(_load, rows) if work.changes or work.left_out]
 
-    def changes_of(self, path: str) -> list[Change]:
-        """Returns all changes of a path, of every session, in their order."""
-        question = "SELECT * FROM works WHERE instr(record, ?) ORDER BY latest"
-        works = map(_load, self._database.execute(question, (json.dumps(path),)))
-        edits = (edit for work in works for edit in work.changes if edit.path == path)
-        return sorted(edits, key=lambda edit: edit.order)
+    def changes_by_path(self) -> dict[str, list[Change]]:
+        """Returns all changes of each path, of every session, in their order."""
+        works = map(_load, self._database.execute("SELECT * FROM works ORDER BY latest"))
+        edits_by_path = dict[str, list[Change]]()
+        for edit in sorted((edit for work in works for edit in work.changes), key=lambda edit: edit.order):
+            edits_by_path.setdefault(edit.path, []).append(edit)
+        return edits_by_path
 
     def next_order(self) -> int:
         return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
@@ -362,8 +363,7 @@ class UndoLedger:
 
     def blobs(self) -> set[str]:
         """Returns the id of every content that an undo or redo may need."""
-        works = (_load(row) for row in self._database.execute("SELECT * FROM works"))
-        changes = (change for work in works for change in work.changes)
+        changes = (change for changes in self.changes_by_path().values() for change in changes)
         return {fact.blob for change in changes for fact in (change.before, change.after) if fact}
 
 

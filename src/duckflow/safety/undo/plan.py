@@ -1,7 +1,8 @@
 """Plans the steps that bring files to an earlier or later state, finds what makes steps impossible, and carries them
 out."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -104,6 +105,7 @@ def _split(text: bytes) -> list[bytes]:
 
 
 OPEN = 0o700
+PLAIN_FOLDER = Fact("folder", 0o755, os.getuid(), os.getgid(), 0, "")
 Rewrite = Callable[[Fact, Fact], Fact | None]
 """A function that returns the present text with a change taken back or done again; None if another change has removed
 lines of that change."""
@@ -211,6 +213,9 @@ def moved(
         raise Overlap
     if now.bare == expected.bare:
         return target_fact
+    if target_fact and target_fact.kind == now.kind and target_fact.bare == expected.bare:
+        # The change touched only mode and owner: the content that others have written since stays.
+        return now._replace(mode=target_fact.mode, owner=target_fact.owner, group=target_fact.group)
     rewritten_fact = rewrite(now, target_fact) if target_fact else None
     if rewritten_fact is None:
         raise Overlap
@@ -241,6 +246,53 @@ def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) 
     )
     plan.impossible = plan.take_out(step for step in wanted_steps if not step.safe)
     return plan
+
+
+def without_room(steps: Sequence[UndoStep], tree: Tree) -> Iterator[UndoStep]:
+    """Yields the steps. A step overlaps where others have put a file in the place of a folder above it, or have filled
+    a folder that must go for a file."""
+    by_path = {step.path: step for step in steps if not step.overlaps}
+    parents = _above(by_path.values(), tree)
+    barred_paths = {path for path, seen in parents.items() if seen and not is_folder(seen.fact)} - by_path.keys()
+
+    def stays(path: str) -> bool:
+        step = by_path.get(path)
+        return step is None or step.target is not None or (is_folder(step.fact) and any(map(stays, tree.stamps(path))))
+
+    for step in steps:
+        is_barred = step.target is not None and not barred_paths.isdisjoint(upwards(step.path)[1:])
+        makes_way = is_folder(step.fact) and step.target is not None and not is_folder(step.target)
+        is_filled = makes_way and any(map(stays, tree.stamps(step.path)))
+        yield replace(step, overlaps=step.overlaps or is_barred or is_filled)
+
+
+def plan_with_folders(
+    steps: Sequence[UndoStep],
+    moves: Iterable[Collection[str]],
+    tree: Tree,
+    histories: Mapping[str, Sequence[Change]],
+) -> UndoPlan:
+    """Makes a plan. Folders above the files that come back come back too, where others have removed them or the plan
+    would. `histories` are all changes of each path."""
+    plan = make_plan(without_room(steps, tree), moves)
+    by_path = {step.path: step for step in plan.steps}
+    returning_steps = [step for step in plan.steps if step.target]
+    doubtful_paths = {path for step in returning_steps if not step.own for path in upwards(step.path)}
+    for path, seen in _above(returning_steps, tree).items():
+        step = by_path.get(path) or UndoStep(path, seen, seen and seen.fact)
+        if not is_folder(step.target):
+            edits = reversed(histories.get(path, ()))
+            known_states = (step.fact, *(state for edit in edits for state in (edit.after, edit.before)), PLAIN_FOLDER)
+            folder = next(state for state in known_states if is_folder(state))
+            by_path[path] = replace(step, target=folder, own=path not in doubtful_paths)
+    plan.steps = [step for step in by_path.values() if step.fact != step.target]
+    return plan
+
+
+def _above(steps: Iterable[UndoStep], tree: Tree) -> dict[str, Seen | None]:
+    """Returns the state of every folder above the paths of these steps."""
+    paths = {path for step in steps for path in upwards(step.path)[1:]}
+    return {path: tree.look(path) for path in sorted(paths)}
 
 
 def carry_out(planned: UndoPlan, tree: Tree) -> list[str]:

@@ -3,12 +3,12 @@
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
 from duckflow.safety.undo.ledger import Change, Fact
-from duckflow.safety.undo.plan import MOST_LINES
+from duckflow.safety.undo.plan import MOST_LINES, UndoPlan, UndoStep
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import git_folder
 from duckflow.state.changes import NO_NEWLINE
@@ -150,3 +150,12 @@ def _side(side: str, name: str, fact: Fact | None) -> str:
         return "/dev/null"
     name_ending = {"folder": "/", "link": f" → {shown(fact.content)}", "file": "", "special": " (special)"}[fact.kind]
     return f"{side}/{name}{name_ending}"
+
+
+def name_conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
+    return tuple(say("undo.conflict", path=shown(path)) for path in names_of(planned.conflicts))
+
+
+def names_of(steps: Iterable[UndoStep]) -> dict[str, int]:
+    """Returns the paths of the steps; git's own files are named by their `.git` alone."""
+    return {git_folder(step.path) or step.path: 1 for step in steps}

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Presence
-from duckflow.safety.repository import Marks, find_repository, marks_in, same_staged, what_moved
+from duckflow.safety.repository import Marks, find_repository, marks_in, what_moved
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.started_files import programs_of
 from duckflow.safety.undo.ledger import (
     Change,
     Contents,
     Database,
-    Fact,
     Seen,
     UndoLedger,
     UndoWork,
@@ -24,7 +23,17 @@ from duckflow.safety.undo.ledger import (
     load_seen,
 )
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import FAN_OUT, GIT, Tree, adds_only, git_folder, is_guarded_pack, upwards
+from duckflow.safety.undo.tree import (
+    FAN_OUT,
+    GIT,
+    Tree,
+    adds_only,
+    git_folder,
+    is_guarded_pack,
+    left_out_of,
+    same_index,
+    upwards,
+)
 from duckflow.safety.undo.walk import FolderWalk, Rules, Survey
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
@@ -80,6 +89,7 @@ class Recorder:
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
+        self.paths_of_crashed_undo = set[str]()
         self._commanded: tuple[str, WorkAuthor, Rules | None] | None = None
 
     @contextlib.contextmanager
@@ -193,6 +203,7 @@ class Recorder:
             self._sync(*self._running())
         else:
             self.tree.clean_up(window.token, window.paths)
+            self.paths_of_crashed_undo.update(() if sure else window.paths)
         self.ledger.close(window_id)
         if window.kind in ("change", "command"):
             forget_oldest(self, (work.session, work.author.name))
@@ -261,15 +272,15 @@ class Recorder:
             return old_entry is None and adds_only(path)
         return same_index(self.contents, path, old_entry.fact, new_entry.fact)
 
-    def note_damage(self, session: str) -> None:
-        """Looks for git objects that were changed in place, which a survey skips because git never does that. The
-        author of the last command counts as the one who changed them."""
-        known_entries, damaged_entries = self.baseline.entries, dict[str, Seen | None]()
-        for folder in [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]:
-            for path, stamp in self.tree.stamps(folder).items():
-                if path in known_entries and known_entries[path].stamp.written != stamp.written:
-                    damaged_entries[path] = self.tree.look(path)
-        if damaged_entries:
+    def catch_up(self, session: str) -> None:
+        """Notes what a running command has done so far, before somebody's work is taken back, and what became of git's
+        objects: the author of the last command counts as the one who damaged them."""
+        (running_work, owns), survey = self._running(), self._survey
+        if running_work:
+            self._sync(running_work, owns)
+            # What the command does to ignored files is still counted from its start.
+            self._survey = survey
+        if damaged_entries := _damaged_objects(self.tree, self.baseline.entries):
             works = self.ledger.works(session)
             last_author = self._commanded[1] if self._commanded and self._commanded[0] == session else None
             author = last_author or (works[-1].author if works else WorkAuthor(0))
@@ -290,7 +301,7 @@ class Recorder:
     def _record(self, work: UndoWork, changes: list[Change]) -> None:
         order = self.ledger.next_order()
         work.record(change._replace(order=order) for change in changes)
-        for kind, name in _left_out_of(changes, self.settings.largest_file_mb):
+        for kind, name in left_out_of(changes, self.settings.largest_file_mb):
             work.leave_out(kind, {name: 1})
         self.ledger.save(work)
 
@@ -310,6 +321,13 @@ class Recorder:
                 work.leave_out("blind", dict.fromkeys(survey.blind.values(), 1))
             entries_now |= inner_entries
         return entries_now
+
+
+def _damaged_objects(tree: Tree, known_entries: Mapping[str, Seen]) -> dict[str, Seen | None]:
+    """Returns the git objects that were changed in place. Git never does that, so a survey skips them."""
+    folders = [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]
+    stamps = {path: stamp for folder in folders for path, stamp in tree.stamps(folder).items() if path in known_entries}
+    return {path: tree.look(path) for path, new in stamps.items() if known_entries[path].stamp.written != new.written}
 
 
 def _with_own_files(recorder: Recorder, work: Path, survey: Survey) -> Survey:
@@ -365,14 +383,6 @@ def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
         sweep(recorder)
 
 
-def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
-    """Says whether the path is git's index, and stages the same in both states."""
-    if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
-        return False
-    old_bytes, new_bytes = (contents.get(fact.blob) for fact in (old, new))
-    return old_bytes is not None and new_bytes is not None and same_staged(old_bytes, new_bytes)
-
-
 def _owns(window: Window | None) -> Owns:
     """Returns a function that says whether a change of a path was certainly made by the owner of this window: by
     Duckflow itself, or by a command that is known to write there."""
@@ -389,12 +399,3 @@ def _without_git(window: Window) -> Window:
 def _near(path: str, others: Iterable[str]) -> bool:
     """Says whether the path is one of the others, lies in one of them, or contains one of them."""
     return any(path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in others)
-
-
-def _left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
-    """Yields the files that cannot be brought back, each after the reason: `large`, `special` (pipes and the like), or
-    `unkept` (not readable, or beyond the limit of copied data)."""
-    for change in changes:
-        for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
-            size_reason = "large" if fact.size > largest_mb * MB else "unkept"
-            yield "special" if fact.kind == "special" else size_reason, change.path

@@ -5,13 +5,15 @@ import errno
 import os
 import re
 import weakref
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from duckflow.errors import PathRefused
 from duckflow.safety.files import NEW, changed, kind_of, open_regular
-from duckflow.safety.undo.ledger import Contents, Fact, Seen, Stamp, content_id
+from duckflow.safety.repository import same_staged
+from duckflow.safety.undo.ledger import Change, Contents, Fact, Seen, Stamp, content_id
+from duckflow.safety.undo.settings import MB
 from duckflow.safety.workspace import Trail
 
 READ_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -42,6 +44,23 @@ def git_folder(path: str) -> str:
     """Returns the `.git` that a path lies in or is; an empty text for any other path."""
     names = path.split("/")
     return "/".join(names[: names.index(GIT) + 1]) if GIT in names else ""
+
+
+def same_index(contents: Contents, path: str, old: Fact, new: Fact) -> bool:
+    """Says whether the path is git's index, and stages the same in both states."""
+    if not (path.endswith("/index") and git_folder(path) and old.blob and new.blob):
+        return False
+    old_bytes, new_bytes = (contents.get(fact.blob) for fact in (old, new))
+    return old_bytes is not None and new_bytes is not None and same_staged(old_bytes, new_bytes)
+
+
+def left_out_of(changes: Iterable[Change], largest_mb: int) -> Iterator[tuple[str, str]]:
+    """Yields the files that cannot be brought back, each after the reason: `large`, `special` (pipes and the like), or
+    `unkept` (not readable, or beyond the limit of copied data)."""
+    for change in changes:
+        for fact in [fact for fact in (change.before or change.after,) if fact and not fact.kept]:
+            size_reason = "large" if fact.size > largest_mb * MB else "unkept"
+            yield "special" if fact.kind == "special" else size_reason, change.path
 
 
 class Tree:

@@ -6,7 +6,7 @@ import logging
 import re
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from itertools import product
@@ -30,15 +30,15 @@ from duckflow.safety.undo.plan import (
     history_of,
     in_all,
     last_kept,
-    make_plan,
     moved,
     newest_of,
+    plan_with_folders,
     to_move,
 )
-from duckflow.safety.undo.preview import describe, name_some
-from duckflow.safety.undo.recorder import Recorder, same_index
+from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of
+from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import GIT, adds_only, git_folder
+from duckflow.safety.undo.tree import GIT, adds_only, same_index
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.data import Phrase, say
@@ -101,14 +101,14 @@ class UndoOperations:
 
     def preview(self, session: str, back: bool, scope: UndoScope) -> PlannedUndo:
         with self.recorder.transaction():
-            self.recorder.note_damage(session)
+            self.recorder.catch_up(session)
             works, plan = self._planned(session, back, scope)
             moves = [Change(step.path, step.fact, step.target) for step in plan.steps]
             return self._preview(works, sorted(moves), plan)
 
     def restore(self, session: str, back: bool, only_own: bool, scope: UndoScope) -> UndoResult:
         with self.recorder.transaction():
-            self.recorder.note_damage(session)
+            self.recorder.catch_up(session)
             works, plan = self._planned(session, back, scope)
             spared_steps = plan.maybe_others if only_own and back else []
             plan.left = plan.take_out([*plan.conflicts, *spared_steps])
@@ -125,11 +125,11 @@ class UndoOperations:
         if kept_folders:
             phrases.append(name_some("folder_kept", dict.fromkeys(kept_folders, 1)))
         if spared_steps:
-            phrases.append(name_some("spared", _names(spared_steps)))
-        changed_paths = tuple(_names(plan.steps))
+            phrases.append(name_some("spared", names_of(spared_steps)))
+        changed_paths = tuple(names_of(plan.steps))
         cleared_paths = tuple(path for path in changed_paths if path not in live_paths)
         authors = tuple(work.author for work in works)
-        return UndoResult(authors, "", changed_paths, cleared_paths, _conflicts(plan), tuple(phrases))
+        return UndoResult(authors, "", changed_paths, cleared_paths, name_conflicts(plan), tuple(phrases))
 
     def close(self) -> None:
         for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
@@ -173,14 +173,16 @@ class UndoOperations:
             # Redo does not remove a git object again that undo has brought back: the object does no harm.
             if back or not adds_only(change.path):
                 by_path.setdefault(change.path, []).append(change)
-        steps = [self._step(path, changes, back) for path, changes in by_path.items()]
-        return make_plan(steps, moves(change for changes in by_path.values() for change in changes))
+        histories = self._ledger.changes_by_path()
+        steps = [self._step(path, changes, back, histories[path]) for path, changes in by_path.items()]
+        moved_paths = moves(change for changes in by_path.values() for change in changes)
+        return plan_with_folders(steps, moved_paths, self.recorder.tree, histories)
 
-    def _step(self, path: str, changes: list[Change], back: bool) -> UndoStep:
-        """Plans the step for one path, through all of its changes; the latest comes first where they are taken back."""
+    def _step(self, path: str, changes: list[Change], back: bool, history: list[Change]) -> UndoStep:
+        """Plans the step for one path, through these of its changes; the latest comes first where they are taken back.
+        `history` are all changes of the path, whoever made them."""
         seen_file = self.recorder.tree.look(path)
         fact, is_own = seen_file and seen_file.fact, not back or all(change.own for change in changes)
-        history = self._ledger.changes_of(path)
         undone = {change.order for change in history if change.undone}
         facts = list[Fact | None]()
         for change in sorted(changes, key=lambda change: change.order, reverse=back):
@@ -227,12 +229,15 @@ class UndoOperations:
                 last_order = max(last_order, number + index)
                 redone_change = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
                 updates[change.path, change.order] = redone_change
-        # Changes that were not brought back (someone else's, or not possible) stay as the work left them.
+        # Changes that were not brought back (someone else's, or not possible) stay as the work left them. Those without
+        # effect, because the user has taken them back already, are forgotten: no redo may make them again.
         untouched_paths = {step.path for step in (*planned.left, *planned.impossible)}
+        known_paths = untouched_paths | {step.path for step in planned.steps} | self.recorder.paths_of_crashed_undo
         for work in works:
             work.changes = [
                 change if change.path in untouched_paths else updates.get((change.path, change.order), change)
                 for change in work.changes
+                if not back or change.path in known_paths or (change.path, change.order) not in updates
             ]
             work.latest = last_order
             work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
@@ -242,10 +247,10 @@ class UndoOperations:
         impacts, diff = describe(moves, self.recorder.contents.get, self._settings)
         tracked_paths = tracked_files(self._folder, [impact.path for impact in impacts])
         impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked_paths}) for impact in impacts)
-        maybe_yours = (name_some("maybe_yours", _names(planned.maybe_others)),) if planned.maybe_others else ()
+        maybe_yours = (name_some("maybe_yours", names_of(planned.maybe_others)),) if planned.maybe_others else ()
         authors = tuple(work.author for work in works)
         uncovered, nothing_else = tuple(self._left_out(works, planned)), len(planned.maybe_others) == len(planned.steps)
-        return PlannedUndo(authors, "", impacts, diff, uncovered, _conflicts(planned), maybe_yours, nothing_else)
+        return PlannedUndo(authors, "", impacts, diff, uncovered, name_conflicts(planned), maybe_yours, nothing_else)
 
     def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
         kinds = dict[str, dict[str, int]]()
@@ -255,19 +260,10 @@ class UndoOperations:
         phrases = [name_some(kind, names) for kind, names in sorted(kinds.items())]
         listed_names = {name for names in kinds.values() for name in names}
         if impossible_steps := [step for step in planned.impossible if step.path not in listed_names]:
-            phrases.append(name_some("impossible", _names(impossible_steps)))
+            phrases.append(name_some("impossible", names_of(impossible_steps)))
         if forgotten_turn := self._ledger.forgotten(works[0].session):
             phrases.append(say("undo.forgotten", turn=forgotten_turn))
         return phrases
-
-
-def _conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
-    return tuple(say("undo.conflict", path=shown(path)) for path in _names(planned.conflicts))
-
-
-def _names(steps: Iterable[UndoStep]) -> dict[str, int]:
-    """Returns the paths of the steps; git's own files are named by their `.git` alone."""
-    return {git_folder(step.path) or step.path: 1 for step in steps}
 
 
 log = logging.getLogger(__name__)
