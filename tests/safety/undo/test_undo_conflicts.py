@@ -203,3 +203,18 @@ async def test_what_the_user_took_back_already_is_not_done_again(ground: Playgro
     assert sorted((await ground.undo.restore()).changed) == ["made.txt", "old.txt"]
     await ground.undo.restore(back=False)
     assert set(ground.picture()) == {"made.txt"}
+
+
+@pytest.mark.parametrize("command", ["sed -i 2d a", "sed -i 2s/.*/new/ a", "chmod 755 a"])
+async def test_a_new_file_of_the_same_name_does_not_get_lines_of_the_old_one(ground: Playground, command: str) -> None:
+    ground.put("a", "1\n2\n3\n")
+    first = ground.next_turn()
+    await ground.shell(command)
+    ground.next_turn()
+    await ground.shell("rm a")
+    ground.next_turn()
+    await ground.shell("echo 4 > a; chmod 755 a")
+    after = ground.picture()
+    outcome = await ground.undo.restore(scope=UndoScope(turn=first))
+    assert (outcome.changed, len(outcome.conflicts)) == ((), 1)
+    assert ground.picture() == after

@@ -61,6 +61,19 @@ async def test_what_a_running_command_did_stays_its_own_when_others_work_is_take
     assert {name: data for name, (_, _, data) in ground.picture().items()} == {"a.txt": "".join(lines).encode()}
 
 
+async def test_the_users_own_command_beside_a_running_one_is_not_taken_back(ground: Playground) -> None:
+    ground.fill({"job.txt": "0\n", "mine.txt": "0\n"})
+    async with ground.undo.command(WorkAuthor(1, "j", "s")):
+        ground.put("job.txt", "by the job\n")
+        async with ground.undo.watch():
+            ground.run("echo by the user > mine.txt")
+    await ground.undo.restore(scope=UndoScope(job="j"))
+    assert {name: data for name, (_, _, data) in ground.picture().items()} == {
+        "job.txt": b"0\n",
+        "mine.txt": b"by the user\n",
+    }
+
+
 async def test_two_sessions_in_one_folder_do_not_disturb_each_other(ground: Playground) -> None:
     ground.fill({"a.txt": "0\n", "b.txt": "0\n"})
     first = ground.undo

@@ -346,6 +346,12 @@ def is_folder(fact: Fact | None) -> bool:
     return fact is not None and fact.kind == "folder"
 
 
+def replaced_since(change: Change, later_changes: Iterable[Change]) -> bool:
+    """Says whether another file bears the name of the changed one by now, or none does."""
+    is_file = not is_folder(change.before or change.after)
+    return is_file and any(None in (other.before, other.after) for other in later_changes)
+
+
 def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Change]) -> Fact | None:
     """Returns this state if its content was kept, else the latest kept one before it. A command may have made a file
     too large to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the

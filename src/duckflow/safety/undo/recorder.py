@@ -200,7 +200,7 @@ class Recorder:
         elif window.kind == "command":
             self._close_command(window, work, owns)
         elif window.kind == "watch":
-            self._sync(*self._running())
+            self._sync(None, owns)
         else:
             self.tree.clean_up(window.token, window.paths)
             self.paths_of_crashed_undo.update(() if sure else window.paths)

@@ -33,6 +33,7 @@ from duckflow.safety.undo.plan import (
     moved,
     newest_of,
     plan_with_folders,
+    replaced_since,
     to_move,
 )
 from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of
@@ -189,8 +190,10 @@ class UndoOperations:
             expected, want = (change.after, change.before) if back else (change.before, change.after)
             if fact and expected and same_index(self.recorder.contents, path, expected, fact):
                 expected = fact
-            later_changes = (other for other in history if other.order > change.order and other.order not in undone)
+            later_changes = [other for other in history if other.order > change.order and other.order not in undone]
             went_on = back and any(other.before is None or other.before.kept for other in later_changes)
+            if back and replaced_since(change, later_changes):
+                return UndoStep(path, seen_file, want, is_own, overlaps=True)
             try:
                 fact = moved(fact, expected, want, partial(self._rewritten, history, undone, change.order), went_on)
             except Overlap:
