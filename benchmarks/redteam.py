@@ -7,11 +7,9 @@ not comparable. Of an older program the count is an upper bound: a test may also
 then."""
 
 import argparse
-import io
 import os
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -19,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from benchmarks.revisions import TOP
+from benchmarks.revisions import TOP, unpack
 
 R, HISTORY = "tests/redteam", "tests/safety/sandbox/test_git_history.py"
 SMALL = f"{R}/test_small_ways.py"
@@ -237,9 +235,7 @@ Results = dict[str, Counter[str]]
 
 def overlaid(revision: str, folder: Path) -> Path:
     """The tree of another revision, with today's tests of the findings in it."""
-    packed = subprocess.run(["git", "archive", revision], cwd=TOP, check=True, capture_output=True)
-    with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(revision, folder, "")
     files = {test.partition("::")[0] for finding in FINDINGS for test in finding.tests}
     for path in (*files, *(str(path.relative_to(TOP)) for path in (TOP / R).glob("*.py"))):
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
