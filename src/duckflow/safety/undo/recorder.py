@@ -278,12 +278,10 @@ class Recorder:
         (running_work, owns), survey = self._running(), self._survey
         if running_work:
             self._sync(running_work, owns)
-            # What the command does to ignored files is still counted from its start.
             self._survey = survey
         if damaged_entries := _damaged_objects(self.tree, self.baseline.entries):
-            works = self.ledger.works(session)
-            last_author = self._commanded[1] if self._commanded and self._commanded[0] == session else None
-            author = last_author or (works[-1].author if works else WorkAuthor(0))
+            authors = [work.author for work in self.ledger.works(session)] or [WorkAuthor(0)]
+            author = self._commanded[1] if self._commanded and self._commanded[0] == session else authors[-1]
             self._compare(damaged_entries, self.ledger.work(session, author), _owns(None))
 
     def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
@@ -325,7 +323,7 @@ class Recorder:
 
 def _damaged_objects(tree: Tree, known_entries: Mapping[str, Seen]) -> dict[str, Seen | None]:
     """Returns the git objects that were changed in place. Git never does that, so a survey skips them."""
-    folders = [path for path in known_entries if FAN_OUT.search(path) and git_folder(path)]
+    folders = (path for path in known_entries if FAN_OUT.search(path) and git_folder(path))
     stamps = {path: stamp for folder in folders for path, stamp in tree.stamps(folder).items() if path in known_entries}
     return {path: tree.look(path) for path, new in stamps.items() if known_entries[path].stamp.written != new.written}
 
