@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from duckflow.programs.find import users_variables
 from tests.forked_program import end_server
 from tests.journeys.story import OPEN
 
@@ -34,6 +35,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
     gc.enable()
+
+
+def pytest_runtest_teardown() -> None:
+    # Programs of later tests would get variables of this one, such as a place for temporary files that is gone.
+    users_variables.clear()
 
 
 def pytest_sessionfinish() -> None:

@@ -19,7 +19,8 @@ INSTALLED = ("bin", "lib", "lib64", "pyvenv.cfg")
 TEMPORARY_VARIABLE = "TMPDIR"
 TEMPORARY = ("/var/tmp", "/tmp")
 """Folders for temporary files that every system has."""
-_given: dict[str, str] = {}
+users_variables: dict[str, str] = {}
+"""The user's own values of the variables that Duckflow has changed for itself."""
 
 
 def keep_modules_out(folder: str) -> None:
@@ -28,7 +29,7 @@ def keep_modules_out(folder: str) -> None:
     sys.path[:] = [search_folder for search_folder in sys.path if not _is_near(search_folder, real_folder)]
     if VARIABLE in os.environ:
         search_path = os.environ[VARIABLE]
-        _given.setdefault(VARIABLE, search_path)
+        users_variables.setdefault(VARIABLE, search_path)
         os.environ[VARIABLE] = os.pathsep.join(
             search_folder for search_folder in search_path.split(os.pathsep) if not _is_near(search_folder, real_folder)
         )
@@ -44,7 +45,7 @@ def keep_temporary_files_out(folders: Iterable[str | Path]) -> None:
     outer_places = [place for place in places if not any(os.path.commonpath((top, place)) == top for top in tops)]
     if outer_places and outer_places[0] != places[0]:
         if TEMPORARY_VARIABLE in os.environ:
-            _given.setdefault(TEMPORARY_VARIABLE, os.environ[TEMPORARY_VARIABLE])
+            users_variables.setdefault(TEMPORARY_VARIABLE, os.environ[TEMPORARY_VARIABLE])
         tempfile.tempdir = os.environ[TEMPORARY_VARIABLE] = outer_places[0]
 
 
@@ -57,7 +58,7 @@ def own_installation(folder: Path) -> tuple[Path, ...]:
 
 def user_environment() -> dict[str, str]:
     """Returns the variables as the user has set them. Programs of the user are started with them."""
-    return {**os.environ, **_given}
+    return {**os.environ, **users_variables}
 
 
 def _is_near(place: str, here: str) -> bool:
