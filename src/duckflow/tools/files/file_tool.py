@@ -9,12 +9,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from duckflow.errors import ToolError
+from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.files import Kind
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import Deed
 from duckflow.safety.workspace import Workspace
+from duckflow.state.data import shorten
 from duckflow.state.question import Preview
 from duckflow.tools.files.document import Document, load
 from duckflow.tools.settings import FileSettings
@@ -97,6 +98,8 @@ class SeenFiles:
 LOOKED_AT = 5000
 SUGGESTIONS = 3
 
+LONGEST_PATH = 1000
+SHOWN_OF_PATH = 80
 REASONS: dict[int, tuple[str, str]] = {
     errno.ENOTDIR: ("file.not_folder", "a part of the path before the last is a file, not a folder. Use another path."),
     errno.EISDIR: ("file.is_folder", "it is a folder, not a file. List it to see what is in it."),
@@ -114,7 +117,11 @@ REASONS: dict[int, tuple[str, str]] = {
 
 @contextmanager
 def explained_errors(workspace: Workspace, path: str) -> Generator[None]:
-    """Turns an OSError that is raised inside the context into a ToolError about this path."""
+    """Turns an OSError that is raised inside the context into a ToolError about this path. A path of many lines is
+    refused, since the user who is asked about it might not see its end."""
+    if len(path) > LONGEST_PATH:
+        name = shorten(path, SHOWN_OF_PATH)
+        raise PathRefused(f"The path {name} is too long. Use a shorter one.", "path.unusable", path=name)
     try:
         yield
     except OSError as problem:
