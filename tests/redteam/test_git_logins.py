@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.safety.sandbox.logins import without_logins
+from duckflow.safety.secrets import without_logins
 from tests.journeys.story import Story, act, decide, respond
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")

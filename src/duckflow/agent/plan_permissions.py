@@ -4,7 +4,7 @@ own work, and end with the plan or with its job."""
 from duckflow.agent.actor import Actor
 from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
 from duckflow.agent.session import Session
-from duckflow.events.types import Event, MessageAdded, PermissionTaken, PlanChanged
+from duckflow.events.types import Event, PermissionTaken, PlanChanged
 from duckflow.events.work import JobEnded, StepChanged
 from duckflow.i18n.answers import read_whole
 from duckflow.safety.path_names import escaped
@@ -39,7 +39,6 @@ class PlanPermissions:
         self._given_in: dict[str, int] = {}
         """The turn of the conversation in which the user gave the rules of a plan, by the plan's id."""
         session.subscribe(self._follow, PlanChanged, StepChanged, JobEnded)
-        session.subscribe(self._hear, MessageAdded)
         self._take_back()
 
     def given(self, plan_id: str) -> None:
@@ -56,15 +55,17 @@ class PlanPermissions:
         else:
             plan = state.plan if actor.follows_steps else None
             has_job = plan is not None and any(job.plan_id == plan.plan_id for job in state.jobs.values())
-            plan = plan if plan and not has_job and plan.plan_id in self._given_in else None
+            plan = plan if plan and not has_job and self._is_still_given(plan.plan_id) else None
         return plan.plan_id if plan and plan.under_way else ""
 
-    def _hear(self, event: Event) -> None:
-        if not isinstance(event, MessageAdded) or event.message.role != "user" or event.message.job:
-            return
-        if not read_whole(event.message.text, self._session.state.language).plain_yes:
-            turn = event.message.turn
-            self._given_in = {plan_id: since for plan_id, since in self._given_in.items() if since >= turn}
+    def _is_still_given(self, plan_id: str) -> bool:
+        """Says whether the user has only told to go on in the turns after the one in which the rules were given."""
+        state, given_in = self._session.state, self._given_in.get(plan_id)
+        if given_in is None:
+            return False
+        later_messages = [message for message in state.messages if message.turn > given_in and not message.job]
+        later_texts = [message.text for message in later_messages if message.role == "user"]
+        return all(read_whole(text, state.language).plain_yes for text in later_texts)
 
     def _follow(self, event: Event) -> None:
         """Takes back the rules of plans that have ended. A job's end counts like its plan's, unless it did all of its

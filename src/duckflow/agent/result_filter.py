@@ -9,9 +9,17 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
-from duckflow.safety.sandbox.logins import login_values
 from duckflow.safety.secret_index import around, secret_index
-from duckflow.safety.secrets import KnownSecrets, Masked, known_secrets, mask, named_secrets, secret_name, secret_parts
+from duckflow.safety.secrets import (
+    KnownSecrets,
+    Masked,
+    known_secrets,
+    login_values,
+    mask,
+    named_secrets,
+    secret_name,
+    secret_parts,
+)
 from duckflow.state.action import Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.data import say

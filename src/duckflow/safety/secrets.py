@@ -1,13 +1,17 @@
-"""Recognises secrets: names of files, keys and tokens in a text, and the contents of the folder's secret files."""
+"""Recognises secrets: names of files, keys and tokens in a text, logins in settings, and the contents of the folder's
+secret files."""
 
 import json
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
+
+from duckflow.safety.files import read_plain
 
 NAMES = frozenset(
     (".env", ".envrc", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".npmrc", ".pypirc", ".git-credentials", ".boto")
@@ -246,3 +250,77 @@ in what the model sees."""
 def named_secrets(variables: Mapping[str, str]) -> dict[str, str]:
     """Returns the secret variables that commands get because the user has named them."""
     return {name: variables[name] for name in variables.get(SECRETS, "").split(",") if name in variables}
+
+
+LARGEST_SETTINGS = 256 * 1024
+COMMENT_SIGNS = ("#", ";", "--", "<!--")
+LOGIN_WORD = r"pass(?:w\w*|phrase|wd|code)?(?![a-z])|pwd\b|token|secret|api[_-]?key|_auth\b|authorization|extraheader"
+LOGIN = re.compile(
+    rf"(?i){LOGIN_WORD}|\b(?:oauth|pat|bearer)\s*[=:]|sshpass|/t/[a-z]{{2}}-|://(?!git@)[^/]+@|[\w.%-]+:[^\s@/:]+@[\w.-]"
+    r"|BUNDLE_(?!(?:BUILD|MIRROR|LOCAL|PATH)__|GEM__(?!FURY))\w+__"
+)
+"""Matches a line with a login. Bundler keeps a login under the name of its host, with `__` for each dot."""
+COMMENTED_LOGIN = re.compile(rf"(?i)(?:{LOGIN_WORD})[\w-]*['\"]?\s*[=:>]\s*['\"]?(?!\S*://)\S{{6}}")
+"""Matches a login that is commented out. Comments often speak of logins without holding one."""
+
+ADDRESS_USER = re.compile(
+    r"(?<=://)(?!git@[^@/\s\"']*(?:[/\s\"']|$))[^/\s\"']+@|(?<=[\s\"'=])[^\s/@:=\"']+:[^\s/@\"']+@(?=[\w.-])"
+)
+"""Matches the name and password of an address, which may be one of a proxy without a scheme."""
+GIT_SETTING = re.compile(r"(?m)^([ \t]*(?:\[[^\]\n]*\][ \t]*)?([\w-]+)[ \t]*=)([ \t]*(?:\\\n|.)*)")
+LOGIN_KEY = re.compile(rf"(?i)(?:{LOGIN_WORD}|^pat$|oauth$)")
+LOGIN_IN_VALUE = re.compile(rf"(?i)(?:{LOGIN_WORD})\w*['\"]?\s*[=:]\s*['\"]?[^\s$'\"]|sshpass|bearer\s")
+SHORTEST_LOGIN = 6
+
+
+def holds_login(path: str) -> bool:
+    """Says whether a file of settings holds a password or a token, or cannot be read."""
+    try:
+        file_stat = Path(path).stat()
+        return stat.S_ISREG(file_stat.st_mode) and _names_login(path, file_stat.st_ino, file_stat.st_mtime_ns)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+
+
+@lru_cache(64)
+def _names_login(path: str, inode: int, changed_at: int) -> bool:
+    text = read_plain(Path(path), LARGEST_SETTINGS).decode("utf-8", "replace")
+    return secret_text(text) or any(
+        (COMMENTED_LOGIN if line.lstrip().startswith(COMMENT_SIGNS) else LOGIN).search(line)
+        for line in text.splitlines()
+    )
+
+
+def without_logins(settings: Path) -> str | None:
+    """Returns the text of git's settings without passwords and tokens, or None where there are none to remove. A link
+    is not followed."""
+    text = _text_of(settings)
+    clean_text = GIT_SETTING.sub(_clean, ADDRESS_USER.sub("", text))
+    return clean_text if clean_text != text else None
+
+
+def login_values(settings: Path) -> tuple[str, ...]:
+    """Returns the values of git's settings that are passwords and tokens by their names."""
+    values = (
+        match[3].strip().strip('"') for match in GIT_SETTING.finditer(_text_of(settings)) if LOGIN_KEY.search(match[2])
+    )
+    return tuple(value for value in values if len(value) >= SHORTEST_LOGIN)
+
+
+def _text_of(settings: Path) -> str:
+    if os.path.realpath(settings) != str(settings):
+        return ""
+    try:
+        return read_plain(settings, LARGEST_SETTINGS).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
+        return ""
+
+
+def _clean(setting: re.Match[str]) -> str:
+    setting_value = setting[3].replace("\\\n", "")
+    if LOGIN_KEY.search(setting[2]) or LOGIN_IN_VALUE.search(setting_value):
+        return setting[1]
+    clean_value = ADDRESS_USER.sub("", setting_value)
+    return setting[0] if clean_value == setting_value else setting[1] + clean_value

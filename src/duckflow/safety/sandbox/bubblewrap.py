@@ -16,7 +16,6 @@ from duckflow.errors import ToolError
 from duckflow.programs.find import own_installation
 from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.path_names import shown
-from duckflow.safety.sandbox.logins import without_logins
 from duckflow.safety.sandbox.packs import Packs, own_objects
 from duckflow.safety.sandbox.paths import SandboxPaths, between
 from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
@@ -24,6 +23,7 @@ from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.safety.sandbox.shared_packages import shared_packages
 from duckflow.safety.secret_index import MOST_FILES, CoveredSecrets
+from duckflow.safety.secrets import without_logins
 from duckflow.state.data import say
 
 APART = ("--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session")

@@ -18,10 +18,9 @@ from duckflow.programs.find import TEMPORARY
 from duckflow.safety.files import hold_lock
 from duckflow.safety.path_names import IN_HOME, ON_THE_MACHINE, SETTINGS_IN_HOME, SYSTEM, TOOLS_IN_HOME, holds_home
 from duckflow.safety.repository import find_repository, own_folders
-from duckflow.safety.sandbox.logins import holds_login
 from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.safety.secret_index import PACKAGES, CoveredSecrets, around, secret_index
-from duckflow.safety.secrets import own_secret_name, secret_name
+from duckflow.safety.secrets import holds_login, own_secret_name, secret_name
 
 PREFIX = "duckflow-"
 LOCK = "lock"
