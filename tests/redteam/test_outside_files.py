@@ -4,6 +4,7 @@ files, and the places in the home folder that tools need, and nothing else of th
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Literal
@@ -373,3 +374,27 @@ async def test_the_shims_of_a_cloned_version_manager_start_what_they_stand_for(
     monkeypatch.setenv("PATH", f"{top / on_path}{os.pathsep}{os.environ['PATH']}")
     result = await run(tmp_path, f"{top}/shims/quack {top}/secrets.txt", "bubblewrap", monkeypatch)
     assert "a duck of 3.9" in result and DIARY not in result
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
+@pytest.mark.parametrize(
+    ("config", "is_shown"),
+    [
+        ("[remote]\n\turl = https://git.example/p\n", True),
+        ("[remote]\n\turl = https://duck:pa55-of-duck@git.example/p\n", False),
+        ("[http]\n\textraHeader = Authorization: Basic cGE1NS1vZi1kdWNr\n", False),
+        ("[credential]\n\thelper = store\n\ttoken = pa55-of-duck\n", False),
+        ("# password = pa55-of-duck\n", False),
+    ],
+)
+async def test_a_login_for_a_plugin_of_a_version_manager_is_hidden(
+    tmp_path: Path, config: str, is_shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = tmp_path / "managers/.pyenv"
+    for name in ("bin", "shims", "libexec", "plugins/p/.git", ".git"):
+        (top / name).mkdir(parents=True)
+    (top / "plugins/p/.git/config").write_text(config)
+    (top / "bin/python").symlink_to(sys.executable)
+    monkeypatch.setenv("PATH", f"{top / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    result = await run(tmp_path, f"cat {top}/plugins/p/.git/config", "bubblewrap", monkeypatch)
+    assert (config.splitlines()[0] in result) == is_shown

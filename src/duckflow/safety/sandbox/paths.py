@@ -272,7 +272,9 @@ def _system_places(names: Sequence[str]) -> tuple[Path, ...]:
 def _secret_entries(place: str) -> tuple[str, ...]:
     """Returns files and folders with names of secrets in a folder of programs and beneath it, without installed
     packages. Deeper in an installation, and in libraries, only names count that people give to their own secrets. The
-    result is cached, because a command waits for it."""
+    plugins of a version manager are clones of public repositories. The result is cached, because a command waits for
+    it."""
+    has_plugins = place.endswith("/plugins") and Path(place).with_name("shims").is_dir()
     has_libraries = any(Path(place, name).is_dir() for name in LIBRARIES)
     secret_paths, waiting_folders, listed_count = list[str](), deque([(place, False)]), 0
     while waiting_folders and listed_count < MOST_LOOKED_INTO:
@@ -281,7 +283,9 @@ def _secret_entries(place: str) -> tuple[str, ...]:
         is_secret = own_secret_name if has_packages else secret_name
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                if is_secret(entry.name) or (entry.name == ".git"):
+                if has_plugins and entry.name == ".git" and not holds_login(f"{entry.path}/config"):
+                    continue
+                if is_secret(entry.name) or entry.name == ".git":
                     secret_paths.append(entry.path)
                 elif entry.is_dir(follow_symlinks=False) and entry.name not in PACKAGES:
                     waiting_folders.append((entry.path, has_packages or has_libraries or entry.name in LIBRARIES))
