@@ -9,6 +9,7 @@ TOP = Path(__file__).resolve().parents[1]
 def unpack(revision: str, folder: Path, part: str = "src/duckflow") -> None:
     """Puts this part of the revision into the folder; with an empty `part`, all of it."""
     packed = subprocess.run(["git", "archive", revision, *part.split()], cwd=TOP, check=True, capture_output=True)
+    folder.mkdir(parents=True, exist_ok=True)
     # Python's own reader of archives is safe only from 3.11.4 on.
     subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
 
