@@ -352,7 +352,7 @@ class Gatekeeper:
             named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
             return list(dict.fromkeys(filter(None, named_rules)))
         rules = plan_rules(plan)
-        offers = [rule for rule in rules_offered(risky) if extent == "all" and (rule.operation != EDITS or not rules)]
+        offers = [rule for rule in rules_offered(risky) if (not rules if rule.operation == EDITS else extent == "all")]
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:

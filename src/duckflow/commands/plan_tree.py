@@ -27,7 +27,8 @@ def plan_tree(plan: Plan, words: Words) -> str:
         lines.append(f"{'└─' if is_last else '├─'} {_step(step, number, numbers, words)}")
         success_text = words("plan.success", success=step.success) if step.success else ""
         description = step.description if step.description != step.name else ""
-        lines += [f"{'  ' if is_last else '│ '}   {text}" for text in (description, success_text) if text]
+        files = words("plan.files", files=", ".join(step.files)) if step.files else ""
+        lines += [f"{'  ' if is_last else '│ '}   {text}" for text in (description, files, success_text) if text]
     if plan.risks:
         risk_lines = (risk_line(risk, words) for risk in plan.risks)
         lines.append(words("plan.risks", risks="; ".join(risk_lines)))

@@ -68,6 +68,8 @@ class Step(MutableData):
     success: str = ""
     """The criterion: what shows that the step is done."""
     depends_on: list[str] = Field(default_factory=list[str])
+    files: list[str] = Field(default_factory=list[str])
+    """The files that the step makes or changes, as the plan lists them."""
     evidence: str = ""
     """The recorded result that shows that the step is completed. A step completed without such a result is
     unverified."""

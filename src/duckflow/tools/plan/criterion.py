@@ -20,6 +20,8 @@ FILE = (
     r"(?<![A-Za-z0-9_/.-])(?![A-Z][a-z]+\.js\b)(?:[A-Za-z0-9_.-]+/)*\.?[A-Za-z0-9_-]+\.(?:[A-Za-z0-9_-]+\.)*"
     rf"{ENDINGS}(?![A-Za-z0-9])"
 )
+LISTED_FILE = r"(?:\./)?[\w.+@-]+(?:/[\w.+@-]+)*"
+"""A path that a step may list as its file. Others may look like something else in a list of files."""
 COMMAND = (
     r"(?<![A-Za-z0-9_.-])(?:python3? (?:-m [A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*|[A-Za-z0-9_./-]+\.py"
     r"|-c (?:\"[^\"\n]+\"|'[^'\n]+'))|pytest"
@@ -111,13 +113,15 @@ def _may_run(command: str) -> bool:
 
 
 def changed_files(plan: Plan) -> list[str]:
-    """Returns the files in the work folder that the criteria of the plan's steps demand to be there or to hold
-    something, by their paths. A file is left out if a sentence of the plan says that it stays as it is."""
+    """Returns the files in the work folder that the plan's steps list as theirs, or that their criteria demand to be
+    there or to hold something, by their paths. A file is left out if a sentence of the plan says that it stays as it
+    is."""
     of_steps = (text for step in plan.steps for text in (step.name, step.description, step.success))
     texts = (plan.name, plan.goal, *plan.risks, *of_steps)
     sentences = [sentence for text in texts for sentence in re.findall(SENTENCE, text)]
     kept_files = [name for text in filter(_keeps, sentences) for name in re.findall(FILE, text)]
-    paths = (path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text))
+    paths = [path for step in plan.steps for path in step.files if re.fullmatch(LISTED_FILE, path)]
+    paths += [path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text)]
     inside = [path for path in map(posixpath.normpath, paths) if not path.startswith(("/", "../"))]
     kept_names = {posixpath.basename(name) for name in kept_files}
     return [path for path in dict.fromkeys(inside) if posixpath.basename(path) not in kept_names]

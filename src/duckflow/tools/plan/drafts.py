@@ -46,6 +46,7 @@ class StepDraft(Draft):
     name: str = Field(min_length=1)
     description: str = ""
     success: str = ""
+    files: Lines = Field(default_factory=list[str])
     depends_on: Needs = Field(default_factory=list[int | str])
 
 
@@ -147,8 +148,8 @@ def read_draft(reply: Any, kind: type[D]) -> D:
 
 def _step(draft: StepDraft, step: Step) -> Step:
     step.name = shorten(draft.name, 100)
-    for name, text in draft.model_dump(include={"description", "success"}, exclude_unset=True).items():
-        setattr(step, name, text)
+    for name, value in draft.model_dump(include={"description", "success", "files"}, exclude_unset=True).items():
+        setattr(step, name, value)
     return step
 
 

@@ -42,6 +42,7 @@ def steps_schema(**more: str) -> WithJsonSchema:
     every session."""
     kinds = {"name": "string", "description": "string", "success": "string", **more}
     properties: dict[str, Any] = {name: {"type": kind} for name, kind in kinds.items()}
+    properties["files"] = {"type": "array", "items": {"type": "string"}}
     properties["depends_on"] = {"type": "array", "items": {"type": "integer"}}
     return WithJsonSchema(
         {"type": "array", "items": {"type": "object", "properties": properties, "required": ["name"]}}
