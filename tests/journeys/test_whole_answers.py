@@ -170,7 +170,15 @@ async def test_a_rule_is_never_about_something_else_than_was_said(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("language", "said"), [("en", "yes, but call it uno.py first"), ("ja", "はい、でも名前は uno.py にして")]
+    ("language", "said"),
+    [
+        ("en", "yes, but call it uno.py first"),
+        ("en", "yes but only in src/"),
+        ("en", "ok but in src/ and tests/ only"),
+        ("en", "sure but not in docs"),
+        ("ja", "はい、でも名前は uno.py にして"),
+        ("ja", "いいけど src/ だけ"),
+    ],
 )
 async def test_a_yes_with_a_condition_runs_nothing_and_costs_no_mood(tmp_path: Path, language: str, said: str) -> None:
     story = Typing(tmp_path, BOTH, mode="ask", language=language)

@@ -143,8 +143,11 @@ class ScopeWords(NamedTuple):
 
     @property
     def speaks(self) -> bool:
-        """Says whether any of the words is about the scope of a yes (how far it goes)."""
-        return bool({"spared", "long", "rest", "grant"} & {*self.kinds})
+        """Says whether any of the words is about the scope of a yes (how far it goes). A yes right before a condition
+        is not: "yes but only in src" says as much as "yes, but only in src"."""
+        first_condition = self.kinds.index("condition") if "condition" in self.kinds else 0
+        is_plain_yes = set(self.kinds[:first_condition]) == {"grant"}
+        return bool({"spared", "long", "rest", "grant"} & {*self.kinds[first_condition if is_plain_yes else 0 :]})
 
     @property
     def _joins_its_name(self) -> bool:
