@@ -48,6 +48,35 @@ def test_long_or_broken_values_are_shortened_and_escaped() -> None:
     assert len(path) < 100
 
 
+@pytest.mark.parametrize("reader", ["cat", "xargs -n1 wc -l", "grep pond", "sed -i s/a/b/"])
+def test_what_xargs_adds_is_not_said_to_lie_outside(reader: str) -> None:
+    """Where it lies is only known when the command runs, and that is said."""
+    keys = [reason.key for reason in judge_command(f"git grep -l pond | xargs {reader}").reasons]
+    assert keys[0] == "harm.at_run_time" and "harm.reads_outside" not in keys
+    assert "harm.reads_outside" in [reason.key for reason in judge_command(f"ls | xargs cat /srv/{reader}").reasons]
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "$HOME",
+        "$?$HOME",
+        "$(id)",
+        "`id`$?",
+        "${?:-x}",
+        "$?*",
+        "${PIPESTATUS[$(rm x)]}",
+        "${PIPESTATUS[a]}",
+        "~/$?",
+        "$!",
+    ],
+)
+def test_only_an_exit_code_is_a_number_whatever_is_printed(word: str) -> None:
+    assert judge_command("echo exit=$?").verdict == "safe"
+    for command in (f"echo {word}", f'echo "{word}"', "cat $?", "rm $?", "echo $? > out.txt", "printf -v PATH $?"):
+        assert judge_command(command).verdict != "safe" or "*" in command or "~" in command
+
+
 def test_inside_and_outside_depend_on_the_folder() -> None:
     here = CommandFacts(folder="/work/pond", home="/home/duck")
     assert judge_command("cat /work/pond/a", here).verdict == "safe"

@@ -9,10 +9,14 @@ from duckflow.safety.commands.paths import TRUSTED_FOLDERS, Scene, is_outside, i
 from duckflow.safety.commands.reader_programs import GIT_READERS, READERS, SWITCHED_OFF, VERSIONS, Reader
 from duckflow.safety.commands.services import REVISION
 from duckflow.safety.commands.verdict import CommandFinding, ask
-from duckflow.safety.commands.words import Call, Word
+from duckflow.safety.commands.words import UNKNOWN, Call, Word
 
 NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 NUMBER = re.compile(r"-?\d*")
+PRINTS_WORDS = frozenset(("echo", "printf"))
+EXIT_CODE = r"\$(?:\?|\{\?\}|\{PIPESTATUS\[\d\]\})"
+WITH_EXIT_CODE = re.compile(rf"(?:\w[\w .,:;=/%-]*)?{EXIT_CODE}(?:[\w .,:;=/%-]|{EXIT_CODE})*")
+"""Plain text with the exit code of a command in it, which is always a number."""
 LONGEST_SCRIPT = 300
 ADDRESS = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
 SUBSTITUTION = r"s([/|#,:@!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI0-9]*"
@@ -60,7 +64,9 @@ def doubts(call: Call, scene: Scene) -> Iterator[CommandFinding]:
     if posixpath.dirname(program.text) not in TRUSTED_FOLDERS:
         yield ask("program_place", program=program.text)
     for word in call.arguments:
-        if not word.literal and not (name in GIT_READERS and word.known and REVISION.match(word.text)):
+        is_revision = name in GIT_READERS and word.known and REVISION.match(word.text)
+        is_exit_code = name in PRINTS_WORDS and WITH_EXIT_CODE.fullmatch(word.text)
+        if not word.literal and not is_revision and not is_exit_code:
             yield ask("expands", word=word.text)
             break
     reader = READERS.get(name) or GIT_READERS.get(name)
@@ -154,7 +160,8 @@ def _doubt_files(call: Call, words: list[Word], scene: Scene) -> Iterator[Comman
     for word in words:
         if is_secret(word.text) or is_secret(re.split("[=:]", word.text)[-1]):
             yield ask("reads_secret", path=word.text)
-        if is_outside(word, scene):
+        # That a word exists only at run time has been said of the program that adds it.
+        if word != UNKNOWN and is_outside(word, scene):
             yield ask("reads_outside", path=word.text)
 
 
