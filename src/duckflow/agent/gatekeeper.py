@@ -121,6 +121,26 @@ def _talk(answer: Answer, said: str, language: str) -> str:
     return "\n".join([*lines, *([gate_note("gate_said", said=said)] if said else [])])
 
 
+class AskedAgain:
+    """Notes who said no and what they want instead. What the model proposes next is then asked about, even if a rule
+    allows it, until the user says yes or, in the conversation, says something else."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._turns: dict[str, int] = {}
+        """The turn of the user's no, by the id of the job; the id is empty for the conversation."""
+
+    def hear(self, actor: Actor, allowed: bool, answer: Answer) -> None:
+        if allowed:
+            self._turns.pop(actor.job_id, None)
+        elif answer.choice == "no" and answer.text:
+            self._turns[actor.job_id] = self._session.state.turn
+
+    def owes(self, actor: Actor) -> bool:
+        turn = self._turns.get(actor.job_id)
+        return turn is not None and (bool(actor.job_id) or turn == self._session.state.turn)
+
+
 class Gatekeeper:
     """Asks the user one question about all actions of a list that need one. An action that a rule of the user allows is
     asked about only if its risk demands a question in every mode."""
@@ -152,15 +172,14 @@ class Gatekeeper:
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
         self._plans = PlanPermissions(session, permissions)
+        self._again = AskedAgain(session)
 
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
     ) -> Clearance:
         """Decides whether actions may run: by risk, mode, rules, and the checks that the approved plan names. Where
         these do not allow an action, hooks or the user are asked."""
-        risky: list[RiskyAction] = []
-        warnings: list[Phrase] = []
-        needs_person = False
+        risky, warnings, needs_person = list[RiskyAction](), list[Phrase](), False
         mode, plan_id = await self._mode_here(), self._plans.plan_of(actor) if self._session.state.plans else ""
         if mode is Mode.CONTAINED:
             return await self._clear_unasked(deeds)
@@ -178,6 +197,7 @@ class Gatekeeper:
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
             rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
+            rule_allows = rule_allows and (bool(tools) or not self._again.owes(actor))
             is_allowed = call.tool.allowed or call.allowed or rule_allows or self._approved_check(command, deed)
             difference = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (difference, call.asks, draft)))
@@ -210,8 +230,7 @@ class Gatekeeper:
         return clearance._replace(asked_about=asked_ids)
 
     async def _clear_unasked(self, deeds: Sequence[Ready]) -> Clearance:
-        """Allows all actions without a question, except those that are forbidden in every mode, and those that a hook
-        wants a person to see."""
+        """Allows all actions unasked, except those forbidden in every mode, and those that a hook wants seen."""
         for call in deeds:
             assessment = await self._assess(call, self._deed(call), Mode.CONTAINED)
             if call.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
@@ -295,6 +314,7 @@ class Gatekeeper:
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
+            self._again.hear(actor, clearance.allowed, answer)
             if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habitual_rule, clearance.allowed)
             if report_answer:
