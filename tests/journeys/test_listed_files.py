@@ -97,6 +97,17 @@ def test_the_plan_shows_the_files_of_a_step(language: str) -> None:
     assert len(re.findall("src/a.py, b.py", plan_tree(plan, Words(language)))) == 1
 
 
+async def test_a_step_is_told_its_files_and_gets_what_is_in_them(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [pond(files=["src/pond.py"]), *work("src/pond.py", "lake.py")], mode="full-auto")
+    (story.folder / "src").mkdir()
+    (story.folder / "src/pond.py").write_text("ducks = 12345\n")
+    await story.tell("make a pond")
+    await story.tell("yes, in the background")
+    await job_ended(story)
+    first = next(text for text in map(str, story.model.requests) if "Now its step" in text)
+    assert "src/pond.py" in first and "ducks = 12345" in first
+
+
 def test_a_revised_step_keeps_its_files_unless_it_lists_others() -> None:
     plan = Plan(name="p", goal="g", steps=[step_of(files=["a.py"]), step_of(files="b.py")])
     steps = [{"name": "s", "was": 1}, {"name": "s", "was": 2, "files": ["c.py"]}]

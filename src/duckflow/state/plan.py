@@ -87,8 +87,14 @@ class Step(MutableData):
     task_list: TaskList = Field(default_factory=TaskList)
 
     @property
+    def work(self) -> str:
+        """Returns what the step makes or changes: its description, and those of its files that this does not name."""
+        other_files = ", ".join(path for path in self.files if path not in self.description)
+        return f"{self.description} ({other_files})".strip() if other_files else self.description
+
+    @property
     def text(self) -> str:
-        return f"{self.name} {self.description} {self.success}"
+        return f"{self.name} {self.work} {self.success}"
 
     @property
     def tasks(self) -> list[Task]:

@@ -179,7 +179,7 @@ class Drafter:
             other for other in plan.steps if other.status == "in_progress" and other.step_id != step.step_id
         ]
         prompt_values |= {
-            "beside": "; ".join(f"{other.name} ({other.description})" for other in parallel_steps),
+            "beside": "; ".join(f"{other.name} ({other.work})" for other in parallel_steps),
             "conversation": wishes(self.state, plan, WISHES),
             "found": answers_given(self.state),
             "constraints": "; ".join(self.state.five.constraints),
@@ -209,7 +209,7 @@ class Drafter:
         return {
             "goal": plan.goal,
             "step": step.name,
-            "description": step.description,
+            "description": step.work,
             "success": step.success,
             "before": left_behind(plan, step),
             "said": " / ".join(step.open_words),

@@ -76,7 +76,7 @@ def _work_of(step: Step) -> str:
     criterion_text = step.success
     for thing in named_in(step.success):
         criterion_text = criterion_text.replace(thing.name, " ") if thing.kind == "command" else criterion_text
-    return f"{step.name} {step.description} {criterion_text}"
+    return f"{step.name} {step.work} {criterion_text}"
 
 
 def _works_on(step: Step, path: str) -> bool:
