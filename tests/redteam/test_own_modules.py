@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from duckflow.programs.find import keep_modules_out, user_environment
+from duckflow.programs.launch import Launch
+from duckflow.safety.sandbox.choose import choose
+from duckflow.safety.sandbox.settings import SandboxSettings
 from duckflow.tools.shell.causes import other_ways
 from tests.cli.shell import Shell
 from tests.journeys.story import act, decide, respond
@@ -58,13 +61,14 @@ def test_a_place_in_the_folder_or_around_it_is_left_out(
 
 
 @pytest.mark.parametrize("name", ["evil.x", "evil.deep.x", "a-evil.x", "evil.x-y", "pip3.evil"])
-async def test_a_missing_program_makes_nobody_import_a_package(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_missing_program_makes_nobody_import_a_package(tmp_path: Path, name: str) -> None:
     """Python may find the folder's packages though nobody names it: by an editable installation."""
     for package in ("evil", "a_evil", "pip3"):
         (tmp_path / package).mkdir()
         (tmp_path / package / "__init__.py").write_text(EVIL.format(hit=str(tmp_path / "hit")))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    await other_ways(f"bash: {name}: command not found", tmp_path / "work", "/usr/bin:/bin")
+    launch = Launch((), tmp_path / "work", {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path)})
+    (tmp_path / "work").mkdir()
+    sandbox = choose(SandboxSettings(), tmp_path / "work")
+    await other_ways(f"bash: {name}: command not found", launch, sandbox)
+    sandbox.close()
     assert not (tmp_path / "hit").exists()

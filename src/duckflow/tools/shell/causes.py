@@ -1,19 +1,22 @@
 """Reasons why a command failed: the lines that say so, restrictions of the sandbox, and programs that were not
 found."""
 
+import asyncio
 import os
 import re
 import shutil
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from duckflow.errors import ToolError
 from duckflow.i18n.words import words_of
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.safety.sandbox.packs import MOST_PACKS
+from duckflow.safety.sandbox.sandbox import Sandbox, Unconfined
 
 PLACE = r"[\w./\\@~-]+[:(]\d+(?:[:,]\d+)*\)?:?"
 ANNOUNCED_BEFORE = rf"^[\W_]*(?:{PLACE}\s*)?(?:-+>?\s*)?"
@@ -198,15 +201,17 @@ NAMES = 3
 SECONDS = 5
 
 
-async def other_ways(output: str, folder: Path, search_path: str) -> str:
+async def other_ways(output: str, launch: Launch, sandbox: Sandbox) -> str:
     """Tells the model how to call a program that the output calls missing; empty when there is no way to call it."""
     missing_names: list[str] = list(dict.fromkeys(NOT_FOUND.findall(output)))
+    search_path = launch.environment.get("PATH", os.defpath)
     names = [name for name in missing_names if not shutil.which(name, path=search_path)]
-    ways = [await _other_way(name, folder, search_path) for name in names[:NAMES]]
+    ways = [await _other_way(name, launch, sandbox) for name in names[:NAMES]]
     return " ".join(way for way in ways if way)
 
 
-async def _other_way(name: str, folder: Path, search_path: str) -> str:
+async def _other_way(name: str, launch: Launch, sandbox: Sandbox) -> str:
+    folder, search_path = launch.folder, launch.environment.get("PATH", os.defpath)
     pythons = [python for python in PYTHONS if python != name and find_program(python, folder, search_path)]
     if IS_PYTHON.fullmatch(name):
         return f"There is no `{name}` here; use `{pythons[0]}`." if pythons else ""
@@ -215,17 +220,18 @@ async def _other_way(name: str, folder: Path, search_path: str) -> str:
             return f"`{name}` is not on the PATH; use `{environment_name}/{name}`."
     module = re.sub(r"(?<=pip)3$", "", name).replace("-", "_")
     # To look for a module in a package, Python imports the package, which may come from the work folder.
-    for python in pythons if "." not in module else ():
-        if await _has_module(str(find_program(python, folder, search_path)), module):
+    for python in pythons if "." not in module and not isinstance(sandbox, Unconfined) else ():
+        program = str(find_program(python, folder, search_path))
+        # The interpreter may load files of the work folder as soon as it starts (`sitecustomize.py`), and may itself be
+        # a script that looks for programs there, so it runs where the command ran.
+        look = replace(launch, argv=(program, "-c", HAS_MODULE, module), folder=Path("/"))
+        if await _succeeds(look, sandbox):
             return f"`{name}` is not on the PATH; use `{python} -m {module}`."
     return ""
 
 
-async def _has_module(python: str, module: str) -> bool:
-    """Says whether Python has the module. The interpreter runs in a folder without modules, so that none of the project
-    is loaded."""
-    launch = Launch((python, "-c", HAS_MODULE, module), Path("/"), os.environ)
+async def _succeeds(launch: Launch, sandbox: Sandbox) -> bool:
     try:
-        return await run(launch, ignore, seconds=SECONDS) == 0
-    except TimeoutError:
+        return await run(await asyncio.to_thread(sandbox.confine, launch, writes=False), ignore, seconds=SECONDS) == 0
+    except (OSError, TimeoutError, ToolError):
         return False

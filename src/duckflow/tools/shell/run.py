@@ -289,13 +289,11 @@ class ShellRun(Tool[ShellArgs]):
         lines = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
         if code and self._sandbox.kind != "none":
             lines.append(hint(output, network, running.writes))
-            lines.append(
-                ""
-                if self._secret_access(running.args) != "none"
-                else await asyncio.to_thread(_kept_from, self._sandbox)
-            )
+            if self._secret_access(running.args) == "none":
+                lines.append(await asyncio.to_thread(_kept_from, self._sandbox))
         if code:
-            lines.append(await other_ways(output, self._sandbox.paths.folder, os.environ.get("PATH", os.defpath)))
+            plain_launch = shell_launch(self._sandbox, self._settings, "", network=False)
+            lines.append(await other_ways(output, plain_launch, self._sandbox))
         if files := ", ".join(running.process.meddled):
             lines.append(f"Warning: changed while the command ran, and can change what git runs or shows: {files}")
         ended_jobs = self._background.ended()
