@@ -11,6 +11,7 @@ from duckflow.cli.signals import ended_by_signals
 from duckflow.editor.streams import MessageStreams
 from duckflow.errors import JournalDamaged, UsageError
 from duckflow.i18n.words import Words
+from duckflow.programs.find import keep_modules_out
 from duckflow.safety.path_names import holds_home
 from duckflow.server.mcp_server import McpServer, OpenConversation, Wish
 from duckflow.state.mode import STRICTEST_FIRST, Mode
@@ -82,6 +83,7 @@ def _open(words: Words, paths: Paths, bounds: ServeBounds, wish: Wish) -> OpenCo
         raise UsageError("serve.no_folder", folder=str(folder))
     folder = folder.resolve()
     bounds.check(folder)
+    keep_modules_out(str(folder))
     refuse_own_folders(folder, (paths.data, paths.config, paths.cache))
     settings = load(paths.user_config, folder, {}).settings
     highest_mode = Mode(settings.safety.mode)

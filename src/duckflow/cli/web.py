@@ -116,7 +116,7 @@ def open_browser(address: str) -> None:
     """Opens the address in a browser if there is a screen. Python's module looks for browsers by PATH, and so do the
     programs that it starts, so it runs where PATH names no place in the work folder."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
-        command = (sys.executable, "-P", "-m", "webbrowser", address)
+        command = (sys.executable, "-I", "-S", "-m", "webbrowser", address)
         environment, null_stream = environment_outside(Path.cwd()), subprocess.DEVNULL
         subprocess.Popen(
             command,

@@ -17,11 +17,12 @@ from typing import Any, cast
 from duckflow.code.store import CodeMap
 from duckflow.code.syntax import Symbol
 from duckflow.code.uses import Use, Uses, find_uses
+from duckflow.programs.find import own_module
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.safety.workspace import Workspace
 
-PROGRAM = ("-P", "-W", "ignore", "-m", "duckflow.code.background")
+MODULE = "duckflow.code.background"
 HERE = 30
 """Up to this many changed files are read in this process, because starting another process takes longer."""
 EXTRA_SECONDS = 5.0
@@ -68,7 +69,7 @@ class MappedFolder:
 
     def _refreshed(self) -> None:
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            request_json, command = json.dumps({"do": "map", **self._about()}).encode(), (sys.executable, *PROGRAM)
+            request_json, command = json.dumps({"do": "map", **self._about()}).encode(), own_module(MODULE)
             subprocess.run(command, input=request_json, capture_output=True, timeout=MAP_SECONDS, check=False)
 
     def _about(self) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class MappedFolder:
         """Sends a request to a new process, and returns the answer; None if it failed or took too long."""
         stdout = bytearray()
         try:
-            launch = Launch((sys.executable, *PROGRAM), self.map.workspace.root, os.environ)
+            launch = Launch(own_module(MODULE), self.map.workspace.root, os.environ)
             await run(launch, stdout.extend, ignore, json.dumps(request | self._about()).encode(), seconds)
             return json.loads(stdout)
         except (TimeoutError, ValueError, OSError):

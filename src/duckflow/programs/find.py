@@ -19,6 +19,10 @@ INSTALLED = ("bin", "lib", "lib64", "pyvenv.cfg")
 TEMPORARY_VARIABLE = "TMPDIR"
 TEMPORARY = ("/var/tmp", "/tmp")
 """Folders for temporary files that every system has."""
+RUN_MODULE = (
+    "import runpy, sys; sys.path[:] = sys.argv.pop(1).split(':'); "
+    "runpy.run_module(sys.argv.pop(1), {}, '__main__', True)"
+)
 users_variables: dict[str, str] = {}
 """The user's own values of the variables that Duckflow has changed for itself."""
 
@@ -56,6 +60,14 @@ def own_installation(folder: Path) -> tuple[Path, ...]:
     return tuple(prefix / name for name in INSTALLED) if prefix == folder.resolve() else (prefix,)
 
 
+def own_module(name: str, *arguments: str) -> tuple[str, ...]:
+    """Returns the command that runs a module of Duckflow in another process. Python would load a `sitecustomize.py` of
+    the work folder at its start where a variable or an installation to be edited leads there, so it gets the search
+    path of this process and looks for no other."""
+    search_path = ":".join(dict.fromkeys((*filter(os.path.isabs, sys.path), OWN)))
+    return (sys.executable, "-I", "-S", "-W", "ignore", "-c", RUN_MODULE, search_path, name, *arguments)
+
+
 def user_environment() -> dict[str, str]:
     """Returns the variables as the user has set them. Programs of the user are started with them."""
     return {**os.environ, **users_variables}
@@ -89,6 +101,17 @@ def find_program(name: str, folder: Path | None = None, search_path: str | None 
     if key not in _found and (program := _find(*key)):
         _found[key] = program
     return _found.get(key)
+
+
+def is_stand_in(program: str) -> bool:
+    """Says whether this is a script, or a version manager under the name of a program (as `shims` have them). Such a
+    one asks files of the folder in which it starts what to start."""
+    real_path = Path(os.path.realpath(program))
+    try:
+        with real_path.open("rb") as open_file:
+            return real_path.name != Path(program).name or open_file.read(2) == b"#!"
+    except OSError:
+        return True
 
 
 def find_shell(folder: Path) -> str:

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import secrets
-import sys
 import tempfile
 from contextlib import suppress
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from typing import BinaryIO, cast
 
 from duckflow.errors import ProviderUnreachable
 from duckflow.llm.settings import LocalSettings
+from duckflow.programs.find import own_module
 from duckflow.programs.launch import Launch
 
 SYSTEM = Path("/sys")
@@ -139,8 +139,7 @@ class LocalServer:
 
     async def _spawn(self, log: BinaryIO) -> asyncio.subprocess.Process:
         weights = self._weights.resolve()
-        # -P keeps a json.py or a duckflow/ in the work folder from being imported in place of the real one.
-        argv = (sys.executable, "-P", "-m", "duckflow.llm.local.serve", str(weights))
+        argv = own_module("duckflow.llm.local.serve", str(weights))
         # PASSIVE: threads that spin while they wait are ten times slower where cores are shared.
         launch = Launch(argv, weights.parent, os.environ | {"OMP_WAIT_POLICY": "PASSIVE"})
         self._process = await launch.spawn(asyncio.subprocess.PIPE, asyncio.subprocess.PIPE, log)

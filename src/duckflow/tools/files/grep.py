@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
-from duckflow.programs.find import find_program
+from duckflow.programs.find import find_program, is_stand_in, own_module
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.secret_index import secrets_beneath
@@ -29,7 +28,6 @@ RIPGREP = (
     *("--hidden", "--no-require-git", "--sort=path", "--max-columns-preview"),
 )
 FILES_NAMED = 10
-PYTHON = ("-P", "-W", "ignore", "-m", "duckflow.tools.files.search")
 
 
 class GrepArgs(Args):
@@ -80,7 +78,7 @@ class Grep(FileTool[GrepArgs]):
         """Searches with ripgrep. Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of
         expressions, and does not know which places are private."""
         ripgrep = find_program("rg", self.workspace.root)
-        if ripgrep is None or not args.pattern.isascii() or self.workspace.private:
+        if ripgrep is None or not args.pattern.isascii() or self.workspace.private or is_stand_in(ripgrep):
             return None
         options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]
         options += ["--ignore-case"] if args.ignore_case else []
@@ -101,7 +99,7 @@ class Grep(FileTool[GrepArgs]):
             private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
-        search_result = await self._collect([sys.executable, *PYTHON], ".", request.to_json())
+        search_result = await self._collect([*own_module("duckflow.tools.files.search")], ".", request.to_json())
         if search_result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
         return search_result

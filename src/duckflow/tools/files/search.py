@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from duckflow.errors import ToolError
+from duckflow.programs.find import environment_outside
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
 from duckflow.safety.files import FolderEntry
@@ -55,7 +55,7 @@ async def find_matches(command: Sequence[str], folder: Path, request: bytes, lim
             enough.set()
 
     try:
-        launch = Launch(command, folder, os.environ)
+        launch = Launch(command, folder, environment_outside(folder))
         text_match.exit_code = await run(launch, take, ignore, request, seconds, enough)
     except TimeoutError:
         text_match.timed_out = True

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from duckflow.errors import ToolError
+from duckflow.programs.find import own_module
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import FloodError, collect
 
@@ -22,8 +23,7 @@ async def read_pdf(data: bytes, seconds: float) -> str:
     """Returns the PDF's title in the first line, then its text."""
     if find_spec("pypdf") is None:
         raise ToolError("It is a PDF, and nothing here can read one: pypdf is not installed.", "web.no_pdf")
-    # -P keeps Python from running a pypdf.py of the work folder instead.
-    launch = Launch((sys.executable, "-P", "-m", "duckflow.tools.web.pdf"), Path("/"), os.environ)
+    launch = Launch(own_module("duckflow.tools.web.pdf"), Path("/"), os.environ)
     try:
         printed_text = await collect(launch, data, seconds, MOST_BYTES)
     except TimeoutError:
