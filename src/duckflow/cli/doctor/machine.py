@@ -21,7 +21,7 @@ from duckflow.errors import UsageError
 from duckflow.extensions.places import HOME_HOOKS, PROJECT_HOOKS
 from duckflow.i18n.words import Words
 from duckflow.llm.local.weights import Weights
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.store.paths import Paths
 
@@ -147,6 +147,7 @@ def _program(program: str, folder: Path) -> DoctorFinding:
         version_run = subprocess.run(
             [path, "--version"],
             cwd="/",
+            env=environment_outside(folder),
             capture_output=True,
             text=True,
             timeout=PROGRAM_SECONDS,

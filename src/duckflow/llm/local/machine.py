@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from duckflow.llm.local.catalogue import LocalModel
 from duckflow.llm.local.server import SYSTEM, first_line, usable_cores
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 
 GIB = 1024**3
 SPARED = 2 * GIB
@@ -104,7 +104,10 @@ def _nvidia(search_path: str | None) -> tuple[str, int] | None:
         return None
     command = [program, "--query-gpu=name,memory.total", "--format=csv,noheader,nounits"]
     try:
-        output = subprocess.run(command, capture_output=True, text=True, timeout=SMI_SECONDS, check=True).stdout
+        variables = environment_outside(Path.cwd())
+        output = subprocess.run(
+            command, env=variables, capture_output=True, text=True, timeout=SMI_SECONDS, check=True
+        ).stdout
         name, _, mebibytes = output.splitlines()[0].rpartition(",")
         return name.strip(), int(mebibytes) * 1024**2
     except (OSError, subprocess.SubprocessError, ValueError, IndexError):

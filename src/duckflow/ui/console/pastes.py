@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
 
-from duckflow.programs.find import find_program
+from duckflow.programs.find import environment_outside, find_program
 
 SECONDS = 5.0
 MAC_DATA = re.compile(rb"data PNGf([0-9A-F]+)")
@@ -38,7 +38,12 @@ def read_picture() -> bytes | None:
         has_reader = True
         try:
             reader_run = subprocess.run(
-                [program, *command[1:]], stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS, check=False
+                [program, *command[1:]],
+                env=environment_outside(Path.cwd()),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=SECONDS,
+                check=False,
             )
             picture_bytes = decode(reader_run.stdout) if reader_run.returncode == 0 else b""
         except (OSError, subprocess.TimeoutExpired, binascii.Error, ValueError):
