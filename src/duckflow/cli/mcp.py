@@ -1,6 +1,7 @@
 """`duckflow mcp`: manages the MCP servers whose tools Duckflow uses, and serves Duckflow itself as one."""
 
 import asyncio
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +14,9 @@ from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words, language_of
+from duckflow.safety.brought.agreements import agreements_of
 from duckflow.store.paths import Paths
-from duckflow.tools.outside.project_file import FILE, read_project_servers
+from duckflow.tools.outside.project_file import FILE, brought_server, read_project_servers, variables_for
 from duckflow.tools.settings import ServerSettings, describe_entry
 from duckflow.ui.streams import print_err, print_out
 
@@ -38,7 +40,8 @@ def run_mcp(options: Options, words: Words, paths: Paths) -> int:
             from duckflow.tools.outside.login import Logins
 
             name = _required(options.name)
-            return asyncio.run(login(name, _entry(name, settings), words, Logins(paths.logins), options.scope))
+            entry, variables = _entry_to_log_in_to(name, settings, paths)
+            return asyncio.run(login(name, entry, variables, words, Logins(paths.logins), options.scope))
         case "serve":
             from duckflow.cli.mcp_serve import serve
 
@@ -112,7 +115,7 @@ async def _test(options: Options, settings: Settings, words: Words, paths: Paths
 
     names = [options.name] if options.name else list(settings.mcp.servers)
     entries = {name: _entry(name, settings) for name in names}
-    if project_names := [name for name, entry in entries.items() if name not in settings.mcp.servers and entry.command]:
+    if project_names := [name for name in entries if name not in settings.mcp.servers]:
         raise UsageError("mcp.only_in_chat", name=project_names[0])
     servers = make_servers(settings.mcp, Path.cwd(), paths, _nobody, lambda phrase: None)
     try:
@@ -146,6 +149,17 @@ def _entry(name: str, settings: Settings) -> ServerSettings:
     if name not in known_servers:
         raise UsageError("mcp.unknown", name=name, known=", ".join(known_servers) or "–")
     return known_servers[name]
+
+
+def _entry_to_log_in_to(name: str, settings: Settings, paths: Paths) -> tuple[ServerSettings, Mapping[str, str]]:
+    """Returns the settings of a server, and the variables that it may get. A server of the folder must be one that the
+    user has agreed to, as its entry is now: an address may hold variables of the user's, and belong to anybody."""
+    entry, folder = _entry(name, settings), Path.cwd()
+    if name in settings.mcp.servers:
+        return entry, os.environ
+    if not agreements_of(paths.data, folder).find(brought_server(name, entry)):
+        raise UsageError("mcp.only_in_chat", name=name)
+    return entry, variables_for(folder, os.environ)
 
 
 def _required(name: str) -> str:

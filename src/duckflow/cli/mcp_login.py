@@ -1,9 +1,8 @@
 """`duckflow mcp login`: opens the address, waits for the browser or for a pasted address, and stores the token."""
 
 import asyncio
-import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +19,19 @@ from duckflow.tools.settings import ServerSettings
 from duckflow.ui.streams import print_out
 
 
-async def login(name: str, entry: ServerSettings, words: Words, logins: Logins, scope: str = "") -> int:
-    """Logs in to a server. `scope` names the rights to ask for, in place of those that the server itself names."""
+async def login(
+    name: str, entry: ServerSettings, variables: Mapping[str, str], words: Words, logins: Logins, scope: str = ""
+) -> int:
+    """Logs in to a server. `variables` are the user's variables that its address and its client's id may name. `scope`
+    names the rights to ask for, in place of those that the server itself names."""
     if not entry.url:
         raise UsageError("mcp.no_address", name=name)
-    url = filled_in(entry.url, os.environ)
+    url = filled_in(entry.url, variables)
     challenge = await _challenge(name, url)
     if scope:
         challenge = f'{SCOPE.sub("", challenge).rstrip(", ") or "Bearer"}, scope="{scope}"'
     login_wish = LoginWish(
-        url, challenge, *(filled_in(value, os.environ) for value in (entry.client_id, entry.client_secret))
+        url, challenge, *(filled_in(value, variables) for value in (entry.client_id, entry.client_secret))
     )
     landing_page = Landing(words("mcp.browser_done"))
     await landing_page.open(entry.callback_port)
