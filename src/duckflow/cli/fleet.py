@@ -148,17 +148,23 @@ def _require_harmless(listed: ListedTasks, options: Options, paths: Paths) -> No
 
 
 def _ask_about_secrets(listed: ListedTasks, options: Options, words: Words, paths: Paths) -> None:
-    """Shows which of the user's variables go to which commands, and asks once whether they may. The user may not know
-    them, since the file of tasks may come from a repository."""
+    """Shows which of the user's variables, and which ignored files, go to which commands, and asks once whether they
+    may. The user may not know them, since the file of tasks may come from a repository."""
     secret_tasks = [task for task in listed.tasks if task.secrets]
     keys = provider_keys(paths, Path.cwd()) if secret_tasks else frozenset[str]()
     if forbidden_names := sorted({name for task in secret_tasks for name in task.secrets} & keys):
         raise UsageError("fleet.provider_key", names=", ".join(forbidden_names))
-    if not secret_tasks or options.yes:
+    # The set-up and the container have the network, so they could send ignored files such as `.env` anywhere.
+    typed = (tuple(options.include), options.setup or "", "")
+    given = Counter(
+        ((*task.secrets, *task.include), task.setup, task.container)
+        for task in listed.tasks
+        if task.secrets
+        or (task.include and (task.setup or task.container) and (task.include, task.setup, task.container) != typed)
+    )
+    if not given or options.yes:
         return
-    for (names, setup, image), count in Counter(
-        (task.secrets, task.setup, task.container) for task in secret_tasks
-    ).items():
+    for (names, setup, image), count in given.items():
         line = words("fleet.secrets.to", names=", ".join(names), count=count)
         line += words("fleet.secrets.setup", setup=setup) if setup else ""
         print_err(plain(line + (words("fleet.secrets.image", image=image) if image else "")))
