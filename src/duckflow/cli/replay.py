@@ -126,7 +126,10 @@ def _copied(options: Options, words: Words, paths: Paths, entry: SessionEntry, t
     if undo_folder.exists():
         with kept_files(undo_folder, recorded_past.session) as files:
             files.put(files.before(turn), copy_folder)
-    setup = make_setup(Options(**asked_options, trust=is_trusted), words, own_paths, copy_folder)
+    setup = make_setup(Options(**asked_options, trust=False), words, own_paths, copy_folder)
+    if is_trusted:
+        # The flag `--trust` would also agree to hooks and servers that came since.
+        folder_trust(setup)().trust()
     return Again(entry, recorded_past, folder, undo_folder, setup._replace(alone=True, copy_of=folder))
 
 
