@@ -1,6 +1,7 @@
 """One conversation in an editor: prompts go in, updates and permission requests come out."""
 
 import asyncio
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
@@ -79,6 +80,11 @@ def _select(option: str, name: str, now: str, values: Sequence[tuple[str, str]])
     return {"id": option, "name": name, **category, "type": "select", "currentValue": now, "options": offered_values}
 
 
+UNQUOTED = re.compile(r'["\x00-\x1f\x85\u2028\u2029]')
+"""Characters that a mention in quotation marks cannot hold."""
+AT_SIGN = re.compile(r"(?<![A-Za-z0-9_./+-])[@＠]")
+
+
 class Prompt(NamedTuple):
     """The user's words, the texts and pictures that came with the words, and names of blocks that were refused."""
 
@@ -100,13 +106,13 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
         kind = str(fields.get("type", ""))
         if kind == "text":
             words.append(str(fields.get("text", "")))
-        elif kind == "resource_link":
-            words.append(f" {_mention(str(fields.get('uri', '')), root)} ")
+        elif kind == "resource_link" and urlsplit(uri := str(fields.get("uri", ""))).scheme:
+            words.append(f" {_mention(uri, root)} ")
         elif kind == "resource" and isinstance(resource := fields.get("resource"), dict):
             resource_fields = cast("dict[str, Any]", resource)
             name = _name(str(resource_fields.get("uri", "")), root)
             if isinstance(text := resource_fields.get("text"), str):
-                words.append(f" {name} ")
+                words.append(f" {_no_mention(name)} ")
                 attachments.append(Attachment(name, text))
             else:
                 refused_names.append(name)
@@ -120,9 +126,14 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
 
 def _mention(uri: str, root: Path) -> str:
     name = _name(uri, root)
-    if "://" in name:
-        return name
-    return f'@"{name}"' if " " in name else f"@{name}"
+    if "://" in name or UNQUOTED.search(name):
+        return _no_mention(name)
+    return f'@"{name}"' if " " in name or "@" in name else f"@{name}"
+
+
+def _no_mention(name: str) -> str:
+    """Returns a name in which nothing reads as a mention: whoever named a file must not point at another one."""
+    return UNQUOTED.sub("\ufffd", AT_SIGN.sub("\ufffd", name))
 
 
 def _name(uri: str, root: Path) -> str:
