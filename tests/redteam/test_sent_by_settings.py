@@ -10,7 +10,12 @@ import pytest
 
 from duckflow.editor.session import read_prompt
 from duckflow.safety.brought.agreements import Agreement, agreements_of
+from duckflow.tools.outside.outside_tool import OutsideTool
 from duckflow.tools.outside.project_file import brought_server, read_project_servers
+from duckflow.tools.outside.server import OutsideServer
+from duckflow.tools.outside.servers import OutsideContext, OutsideServers
+from duckflow.tools.settings import McpSettings, ServerSettings
+from duckflow.tools.toolbox import Toolbox
 from tests.cli.shell import HELLO, Shell
 from tests.fleet.test_commands import FleetShell
 from tests.fleet.yard import write
@@ -144,3 +149,19 @@ def test_a_session_that_is_played_again_agrees_to_nothing(
     bare.run("replay", "--from", "1", "-m", model, "--into", str(tmp_path / "again"), **KEYS)
     assert (tmp_path / "again").is_dir()
     assert not heard(listener) and not [*(tmp_path / "again").rglob("hooked")]
+
+
+@pytest.mark.parametrize("name", ["github/evil", "github/", "github//x", "github/a/b", "github/*", "github"])
+def test_a_name_of_a_server_is_not_a_part_of_what_the_settings_allow(tmp_path: Path, name: str) -> None:
+    async def answer(question: Any) -> Any:
+        return question
+
+    context = OutsideContext(tmp_path, tmp_path, answer, list[Any]().append, len)
+    servers = OutsideServers(McpSettings(allow=("github/*", "github/create_*")), context)
+    server = OutsideServer(name, ServerSettings(command="x"), tmp_path, lambda name: answer, list[Any]().append)
+    server.state, server.lists["tools"] = "ready", [{"name": "create_issue"}, {"name": "b"}]
+    servers.servers[name] = server
+    toolbox = Toolbox((), lambda group: ())
+    servers.offer(toolbox, 100_000)
+    tools = [tool for tool in toolbox.at_hand() if isinstance(tool, OutsideTool)]
+    assert len(tools) == 2 and {tool.allowed for tool in tools} == {name == "github"}

@@ -169,9 +169,7 @@ class OutsideServers:
         ]
         names = operation_names({(server.name, name): None for server, _, name in permitted_tools})
         return [
-            OutsideTool(
-                names[server.name, name], server, tool, self._kept, self._named(server.name, name, self.settings.allow)
-            )
+            OutsideTool(names[server.name, name], server, tool, self._kept, self._allowed(server.name, name))
             for server, tool, name in permitted_tools
         ]
 
@@ -183,6 +181,13 @@ class OutsideServers:
             return (read_tool,)
         names = dict.fromkeys(tool.server.name for tool in self._tools)
         return (FindTools(lambda: self._tools, names), CallTool(lambda: self._tools), read_tool)
+
+    def _allowed(self, server: str, tool: str) -> bool:
+        """Says whether the settings allow a tool. A folder chooses the names of its servers, and `a/b` is not `a`."""
+        patterns = self.settings.allow
+        return self._named(
+            server, tool, [name for name in patterns if fnmatch.fnmatchcase(server, name.partition("/")[0])]
+        )
 
     def _named(self, server: str, tool: str, patterns: Sequence[str]) -> bool:
         return any(fnmatch.fnmatchcase(f"{server}/{tool}", pattern) for pattern in patterns)
