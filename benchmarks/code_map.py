@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.code_references import QUESTION_SECONDS, SERVERS
-from duckflow.code.background import PROGRAM
+from duckflow.code.background import MODULE
 from duckflow.code.lsp import CodePlace, LanguageServer
 from duckflow.code.store import CodeMap
 from duckflow.code.uses import find_uses
+from duckflow.programs.find import own_module
 from duckflow.programs.launch import Launch
 from duckflow.safety.workspace import Workspace
 
@@ -134,7 +135,7 @@ def speed(folders: list[Path]) -> None:
             "private": [],
             "map": str(Path(top) / "map.db"),
         }
-        subprocess.run((sys.executable, *PROGRAM), input=json.dumps(request).encode(), check=True, capture_output=True)
+        subprocess.run(own_module(MODULE), input=json.dumps(request).encode(), check=True, capture_output=True)
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         first, memory = used.ru_utime + used.ru_stime, used.ru_maxrss // 1024
         code_map = CodeMap(Workspace(folder), Path(top) / "map.db")
