@@ -42,7 +42,7 @@ def test_a_reply_streams_as_markdown_survives_a_resize_and_esc_stops_it(tmp_path
     header, rule, *_ = (columns for columns in terminal.columns_of("│") if columns)
     assert header == rule
     terminal.enter("")
-    terminal.wait_for("before its next step: half a thought")
+    terminal.wait_for("before its next step: half a")
     terminal.type("\x1b")
     screen = terminal.wait_for("Interrupted.")
     assert screen.count("見出し") == 1

@@ -50,7 +50,7 @@ def test_a_session_is_picked_by_typing_and_left_with_escape(tmp_path: Path, open
     terminal.wait_for("This is a branch of")
     terminal.wait_until(lambda screen: screen.count("chosen on the command line") == 3)
     terminal.enter("/mode")
-    terminal.wait_for("Mode: plan. Choose")
+    terminal.wait_for("Mode: plan. To change it")
     # A dumb terminal gets a numbered list: the branch, where it came from, the other.
     opened.append(terminal := Terminal(tmp_path, [], "-r", TERM="dumb"))
     terminal.wait_for("3. talk about parsers")
