@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,11 @@ def configure(work: Path, way: str) -> None:
         shutil.copy(work / ".git/config", work / other)
 
 
+PLAIN = "vanilla-pond-4965"
+"""A token that has no look by which it could be known, as those of many servers."""
+PLACES = [".git/config", ".git/config.bak", ".git/modules/sub/config", "inner/.git/config", "deep/er/x/.git/config"]
+
+
 async def told(top: Path, mode: str, operation: str, **args: str) -> str:
     story = Story(top, [decide(act(operation, **args), next_step="continue"), END, END], mode=mode)
     await story.tell("go on")
@@ -87,6 +93,35 @@ async def test_no_tool_tells_it(tmp_path: Path, work: Path, way: str) -> None:
 async def test_no_tool_tells_a_password_that_looks_like_any_word(tmp_path: Path, work: Path) -> None:
     (work / ".git/config").write_text("[sendemail]\n\tsmtpPass = quack-pond\n")
     assert "quack-pond" not in await told(tmp_path, "full-auto", "file_ops.read_file", path=".git/config")
+
+
+@pytest.mark.parametrize("way", SETTINGS)
+@pytest.mark.parametrize("operation", ["file_ops.read_file", "file_ops.grep"])
+async def test_a_file_tool_shows_what_commands_are_shown(tmp_path: Path, work: Path, operation: str, way: str) -> None:
+    configure(work, way)
+    shutil.copytree(work / "inner", work / "deep/er/x")
+    for place in PLACES:
+        (work / place).write_text((work / place).read_text().replace(TOKEN, PLAIN))
+    more = {"pattern": "."} if operation.endswith("grep") else {}
+    texts = [await told(tmp_path, "ask", operation, path=place, **more) for place in PLACES]
+    assert not any(PLAIN in text for text in texts)
+    assert all("libs/token-lib" in text for text in texts)
+
+
+async def test_many_logins_of_other_repositories_take_no_time(tmp_path: Path, work: Path) -> None:
+    configure(work, "a setting")
+    (work / ".git/config").write_text((work / ".git/config").read_text().replace(TOKEN, PLAIN))
+    (work / "long.txt").write_text("quack quack quack\n" * 5_000)
+    for number in range(20):
+        (work / f"made{number}/.git").mkdir(parents=True)
+        many_tokens = "".join(f"\ttoken = abcdef{number}x{index}\n" for index in range(8_000))
+        (work / f"made{number}/.git/config").write_text(f"[x]\n{many_tokens}")
+    started_at = time.process_time()
+    text = await told(tmp_path, "ask", "file_ops.read_file", path=".git/config")
+    await told(tmp_path, "ask", "file_ops.read_file", path="long.txt")
+    assert PLAIN not in text
+    spent = time.process_time() - started_at
+    assert spent < 3, spent
 
 
 async def test_the_rest_of_the_settings_is_there(tmp_path: Path, work: Path) -> None:

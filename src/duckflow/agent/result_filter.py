@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
+from duckflow.safety.sandbox.repositories import repositories, settings_in
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import (
     KnownSecrets,
@@ -26,6 +28,9 @@ from duckflow.state.data import say
 
 MOST_READ = 1000
 """The largest number of secret files whose lines are remembered."""
+MOST_LOGINS = 1000
+"""The largest number of values from git's settings: every one of them is looked for in every result. Those of the work
+folder's own repository come first."""
 PATHS = ("path", "source", "target")
 
 
@@ -49,8 +54,9 @@ class ResultFilter:
         secrets = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
         for top_folder in (around(Path(self._state.folder)), *self._added):
             secrets = known_secrets(top_folder, secret_index(top_folder).look().paths[:MOST_READ]).joined(secrets)
-            secrets = KnownSecrets(values=login_values(top_folder / ".git/config")).joined(secrets)
-        return secrets
+        folders = dict.fromkeys((around(Path(self._state.folder)), Path(self._state.folder), *self._added))
+        git_folders = (git_folder for folder in folders for git_folder in repositories(folder).git_folders)
+        return KnownSecrets(values=_logins(settings_in(git_folders))).joined(secrets)
 
     async def hide(self, result: ActionResult, action: Action, actor: Actor) -> ActionResult:
         """Returns the result without secrets. Talk and plans stay as they are, since they are the model's own words. In
@@ -61,7 +67,21 @@ class ResultFilter:
         if result.effect == "run":
             return _hide(result, action, actor, self._state, await self.look())
         secrets = self._known or await self.look()
-        return _hide(result, action, actor, self._state, KnownSecrets(values=secrets.values))
+        # The settings that the call itself names may lie deeper, or have changed since the last look.
+        paths = [Path(self._state.folder, str(action.args.get(name) or "")) for name in PATHS]
+        named_logins = await asyncio.to_thread(lambda: _logins(place for path in paths for place in _settings_at(path)))
+        known = KnownSecrets(values=secrets.values).joined(KnownSecrets(values=named_logins))
+        return _hide(result, action, actor, self._state, known)
+
+
+def _settings_at(path: Path) -> list[Path]:
+    """Returns git's settings that a call reads by naming them, or the git folder that they lie in."""
+    real_path = Path(os.path.realpath(path))
+    return [real_path] if real_path.name.startswith("config") else settings_in((real_path, real_path / ".git"))
+
+
+def _logins(settings: Iterable[Path]) -> tuple[str, ...]:
+    return tuple(islice((value for path in settings for value in login_values(path)), MOST_LOGINS))
 
 
 def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets) -> ActionResult:

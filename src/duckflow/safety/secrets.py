@@ -302,10 +302,13 @@ def without_logins(settings: Path) -> str | None:
 
 
 def login_values(settings: Path) -> tuple[str, ...]:
-    """Returns the values of git's settings that are passwords and tokens by their names."""
-    values = (
-        match[3].strip().strip('"') for match in GIT_SETTING.finditer(_text_of(settings)) if LOGIN_KEY.search(match[2])
-    )
+    """Returns what `without_logins` takes away from git's settings, as far as it can be told from other text: values
+    with a login, line by line, and the name and password of an address."""
+    text = _text_of(settings)
+    taken_values = (setting[3] for setting in GIT_SETTING.finditer(text) if _is_login(setting))
+    values = [line.strip().strip('"') for value in taken_values for line in value.split("\\\n")]
+    # A name such as `alice@` stands in other texts, too, so it is only known with what stands before it.
+    values += [f"://{user[0]}" if ":" not in user[0] else user[0] for user in ADDRESS_USER.finditer(text)]
     return tuple(value for value in values if len(value) >= SHORTEST_LOGIN)
 
 
@@ -318,9 +321,13 @@ def _text_of(settings: Path) -> str:
         return ""
 
 
+def _is_login(setting: re.Match[str]) -> bool:
+    return bool(LOGIN_KEY.search(setting[2]) or LOGIN_IN_VALUE.search(setting[3].replace("\\\n", "")))
+
+
 def _clean(setting: re.Match[str]) -> str:
     setting_value = setting[3].replace("\\\n", "")
-    if LOGIN_KEY.search(setting[2]) or LOGIN_IN_VALUE.search(setting_value):
+    if _is_login(setting):
         return setting[1]
     clean_value = ADDRESS_USER.sub("", setting_value)
     return setting[0] if clean_value == setting_value else setting[1] + clean_value

@@ -18,7 +18,7 @@ from duckflow.programs.launch import Launch, close_all
 from duckflow.safety.path_names import shown
 from duckflow.safety.sandbox.packs import Packs, own_objects
 from duckflow.safety.sandbox.paths import SandboxPaths, between
-from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories
+from duckflow.safety.sandbox.repositories import HOLD, Repositories, hold, repositories, settings_in
 from duckflow.safety.sandbox.sandbox import Sandbox, SecretAccess
 from duckflow.safety.sandbox.seccomp import Machine, bytecode
 from duckflow.safety.sandbox.shared_packages import shared_packages
@@ -120,8 +120,7 @@ class Bubblewrap(Sandbox):
         super().close()
 
     def _git_settings(self) -> list[Path]:
-        folders = (*repositories(self.paths.folder).git_folders, *self.paths.git.folders)
-        return [path for folder in folders for path in folder.glob("config*")]
+        return settings_in((*repositories(self.paths.folder).git_folders, *self.paths.git.folders))
 
     def _forged(self, packs: Packs) -> tuple[str, ...]:
         paths = packs.forged(

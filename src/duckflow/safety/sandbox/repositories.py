@@ -93,6 +93,11 @@ def repositories(folder: Path) -> Repositories:
     return Repositories(folder, tuple(git_folders), tuple(git_files))
 
 
+def settings_in(git_folders: Iterable[Path]) -> list[Path]:
+    """Returns git's files of settings in these git folders, and copies beside them (`config.bak`)."""
+    return [path for git_folder in git_folders for path in git_folder.glob("config*")]
+
+
 def _guarded(git_folder: Path) -> Iterator[Path]:
     worktree = git_folder.parent.name == "worktrees"
     for name in ALWAYS:
