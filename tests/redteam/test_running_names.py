@@ -107,3 +107,26 @@ async def test_a_program_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (await tried(tmp_path, "auto-edit", os.path.normpath(f"{place}/quack")))[0] == 1
     assert await tried(tmp_path, "full-auto", path) == (0, [path])
     assert await tried(tmp_path, "full-auto", os.path.normpath(f"{place}/quack2")) == (0, [])
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["env/bin/activate", ".venv312/bin/activate.fish", ".tox/py/bin/python3", "my env/Scripts/pip.exe", "venv/bin/x"],
+)
+async def test_a_program_of_an_environment_with_any_name(tmp_path: Path, path: str) -> None:
+    (tmp_path / "work").mkdir()
+    write = act("file_ops.write_file", path=path, content="x\n")
+    story = Story(tmp_path, [decide(write, respond("ok"))], mode="auto-edit")
+    await story.tell("go on")
+    assert len(story.questions) == 1
+
+
+@pytest.mark.parametrize("target", [".venv", "venv", "inner/.venv", "node_modules", "inner/vendor"])
+async def test_a_folder_that_becomes_an_environment(tmp_path: Path, target: str) -> None:
+    (tmp_path / "work/stuff/bin").mkdir(parents=True)
+    (tmp_path / "work/inner").mkdir()
+    (tmp_path / "work/stuff/bin/python").write_text("x\n")
+    move = act("file_ops.move_file", source="stuff", target=target)
+    story = Story(tmp_path, [decide(move, respond("ok"))], mode="auto-edit")
+    await story.tell("go on")
+    assert len(story.questions) == 1

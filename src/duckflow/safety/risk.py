@@ -54,6 +54,8 @@ FILES = (
 INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin"), ("vendor", "bin")))
 """Folders of programs that people start by typing their names. Installers write there all the time, so only a change by
 a file tool counts."""
+OF_AN_ENVIRONMENT = ("activate", "python", "pip")
+"""Beginnings of names of programs in every environment for Python."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
 """Files that define what a familiar command such as `make` runs. Only a new one counts as a file that may run later; a
 change of an existing one is like any other change."""
@@ -272,8 +274,13 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
 
 
 def _is_program(path: str, folder: Path | None) -> bool:
-    """Says whether the path lies in a folder of programs that people start by their names."""
-    return not INSTALLED.isdisjoint(pairwise(_parts(path))) or (folder is not None and on_path(path, folder))
+    """Says whether the path lies in a folder of programs that people start by their names, or is what holds such a
+    folder. An environment for Python may have any name."""
+    pairs, name = list(pairwise(parts := _parts(path))), "".join(parts[-1:])
+    if not INSTALLED.isdisjoint(pairs) or name in {holder for holder, _ in INSTALLED}:
+        return True
+    in_environment = bool(pairs) and pairs[-1][0] in ("bin", "scripts") and name.startswith(OF_AN_ENVIRONMENT)
+    return in_environment or (folder is not None and on_path(path, folder))
 
 
 def _added(impact: FileImpact) -> bool:
