@@ -114,11 +114,6 @@ class Repository:
         """Returns a digest of the staged files. It stays the same when git only updates the times in the index."""
         return digest(b"".join(os.fsencode(name) + b"\0" + entry for name, entry in sorted(self.index().items())))
 
-    def packs(self) -> str:
-        with contextlib.suppress(OSError):
-            return " ".join(sorted(name for name in os.listdir(self.common / "objects/pack") if name.endswith(".pack")))
-        return ""
-
     def head(self) -> str:
         """Returns the branch, if one is checked out, and the short id of the commit."""
         head_line = _first_line(self.folder / "HEAD")
@@ -233,7 +228,7 @@ def marks_in(work: Path, folders: Iterable[str]) -> Marks:
         repository = find_repository(work / folder)
         if repository and (not folder or repository.top == work / folder):
             refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
-            index_digest, packs = repository.index_digest(), repository.packs()
+            index_digest, packs = repository.index_digest(), _packs(repository.common)
             marks[folder] = [repository.head(), refs, index_digest, packs, _below(work, repository)]
     return marks
 
@@ -244,7 +239,13 @@ def _below(work: Path, repository: Repository) -> str:
     return repository.common.relative_to(work).as_posix() if is_below else ""
 
 
-def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
+def _packs(git_folder: Path) -> str:
+    with contextlib.suppress(OSError):
+        return " ".join(sorted(name for name in os.listdir(git_folder / "objects/pack") if name.endswith(".pack")))
+    return ""
+
+
+def what_moved(work: Path, before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
     """Yields the kind and the name of every change between the two states of the repositories. For a repository in
     `covered`, which undo restores, only lost packs are reported."""
     for folder in sorted(before.keys() | after.keys()):
@@ -252,6 +253,9 @@ def what_moved(before: Marks, after: Marks, covered: Container[str]) -> Iterator
             yield "git_made", folder or "."
             continue
         old_marks, new_marks = before[folder], after.get(folder, [""] * 5)
+        if folder not in after and "".join(old_marks[4:]):
+            # Without `HEAD` the folder is no repository any more, but its packs may still be there.
+            new_marks[3] = _packs(work / old_marks[4])
         old_packs, new_packs = ({*"".join(marks[3:4]).split()} for marks in (old_marks, new_marks))
         if old_packs - new_packs and not new_packs - old_packs:
             yield "packs", folder or "."

@@ -217,7 +217,7 @@ class Recorder:
         survey_after = self._sync(work, owns, rules)
         self._changed += survey_after.running_later(survey_before, self._work) if survey_before else ()
         marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
-        for kind, name in what_moved(window.marks, marks, covered_folders):
+        for kind, name in what_moved(self._work, window.marks, marks, covered_folders):
             work.leave_out(kind, {name: 1})
             self._changed += _programs_made(self, self._work, kind, name)
         work.leave_out("too_many", {".": self.settings.files} if survey_after.crowded else {})
