@@ -14,12 +14,14 @@ from duckflow.cli.init.set_up import config_text
 from duckflow.config.settings import Settings
 from duckflow.i18n.words import languages, read_piece
 from tests.cli.shell import DUCKFLOW, Shell
-from tests.llm.fake_endpoint import FakeEndpoint, says
+from tests.llm.fake_endpoint import FakeEndpoint, refuses, says
+
+CTRL_C = "ctrl+c"
 
 
 def asked(shell: Shell, *answers: str) -> tuple[int, str]:
     """`duckflow init` at a terminal, answered line by line."""
-    line, where = f"{DUCKFLOW} init", str(shell.work)
+    line, where = f"exec {DUCKFLOW} init", str(shell.work)
     spawn: Any = pexpect.spawn
     process = spawn(
         "/bin/sh", ["-c", line], cwd=where, env=shell.environment, timeout=60, encoding="utf-8", use_poll=True
@@ -28,7 +30,7 @@ def asked(shell: Shell, *answers: str) -> tuple[int, str]:
     process.logfile_read = screen = io.StringIO()
     for answer in answers:
         process.expect("› ")
-        process.sendline(answer)
+        process.send("\x03") if answer == CTRL_C else process.sendline(answer)
     process.expect(pexpect.EOF)
     process.close()
     return int(process.exitstatus or 0), screen.getvalue()
@@ -101,6 +103,12 @@ def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
     assert not bare.config.exists() and not (bare.work / "AGENTS.md").exists()
 
 
+@pytest.mark.parametrize("answers", [("1", CTRL_C), ("1", "3", "1", CTRL_C)])
+def test_ctrl_c_leaves_at_once(bare: Shell, answers: tuple[str, ...]) -> None:
+    code, told = asked(bare, *answers)
+    assert code == 130 and "Nothing was written" in told and not bare.config.exists()
+
+
 def test_existing_files_stay_unless_the_user_says_otherwise(bare: Shell) -> None:
     mine = '# mine\n[safety]\nmode = "plan" # careful\n'
     bare.write_config(mine)
@@ -168,6 +176,22 @@ def test_a_key_that_never_fits_leaves_everything_as_it_was(bare: Shell) -> None:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
         assert asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "")[0] == 130
     assert not bare.config.exists()
+
+
+def test_a_wrong_path_a_copied_line_and_a_model_without_credit_each_lead_on(bare: Shell) -> None:
+    models = [{"id": "duck-large"}, {"id": "duck-small"}]
+    refusal = refuses(402, "Insufficient credits")
+    with FakeEndpoint(refusal, says("ok"), models=models, key="sk-right-right-right") as endpoint:
+        path, copied = endpoint.url.replace("/v1", "/api/chat"), "export OPENAI_API_KEY='sk-right-right-right'"
+        code, told = asked(bare, "1", "4", path, copied, "1", "2", "2", "1", "no")
+    assert code == 0 and "Insufficient credits" in told and "server:duck-small answered" in told and "sk-" not in told
+    assert tomllib.loads(bare.config.read_text())["llm"]["endpoints"]["server"]["base_url"] == endpoint.url
+
+
+def test_a_server_that_lists_no_models_is_asked_for_one_by_name(bare: Shell) -> None:
+    with FakeEndpoint(says("ok")) as endpoint:
+        code, told = asked(bare, "1", "4", endpoint.url, "duck", "1", "no")
+    assert code == 0 and "server:duck answered" in told
 
 
 def test_no_line_of_the_questions_breaks_inside_a_word(bare: Shell) -> None:

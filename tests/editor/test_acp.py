@@ -352,6 +352,20 @@ async def test_an_undo_is_asked_for_as_what_it_is_and_offers_only_what_an_editor
         assert [option["name"] for option in request["options"] if option["optionId"] == "no"] == ["no"]
 
 
+async def test_a_model_that_was_set_up_meanwhile_answers_in_the_open_session(shell: Shell) -> None:
+    from acp import RequestError
+
+    editor = Editor()
+    with FakeEndpoint(says("All done."), models=[{"id": "duck"}]) as endpoint:
+        async with opened(shell, editor) as session:
+            with pytest.raises(RequestError) as refused:
+                await session.say("hello")
+            assert refused.value.code == -32000, "the editor offers to set up a model"
+            shell.write_config(f'[llm]\nmodel = "mine:duck"\n[llm.endpoints.mine]\nbase_url = "{endpoint.url}"\n')
+            await session.say("hello")
+    assert "All done." in editor.said()
+
+
 async def test_a_folder_that_is_not_there_is_the_editors_mistake(shell: Shell) -> None:
     from acp import RequestError
 

@@ -9,7 +9,7 @@ from fake_endpoint import FakeEndpoint, says
 
 from duckflow.errors import ModelError, ProviderUnreachable, UsageError
 from duckflow.llm.discover import Discovery, ModelChoice, discover
-from duckflow.llm.endpoints import SERVERS
+from duckflow.llm.endpoints import SERVERS, usable_key
 from duckflow.llm.settings import EndpointSettings, LlmSettings
 from duckflow.state.data import say
 
@@ -226,6 +226,7 @@ async def test_a_named_server_that_does_not_answer(nowhere: str) -> None:
         (SECRET, "/api", [], "model.wrong_address"),
         (SECRET, "/api", ["m"], "model.wrong_address_maybe"),
         (SECRET, "", ["m"], "model.wrong_address_maybe"),
+        ("sk-wrong", "/api/chat/completions", ["m"], "model.wrong_address_maybe"),
         (SECRET, "/v1", [], "model.none_listed"),
     ],
 )
@@ -290,6 +291,27 @@ async def test_malformed_settings_are_reported(name: str, environ: dict[str, str
     assert caught.value.key == key
     if "known" in caught.value.values:
         assert "openrouter, groq" in str(caught.value.values["known"])
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        SECRET,
+        f" {SECRET}\n",
+        f'"{SECRET}"',
+        f"'{SECRET}'",
+        f"OPENAI_API_KEY={SECRET}",
+        f'export OPENAI_API_KEY="{SECRET}"',
+        f"Bearer {SECRET}",
+        f"Authorization: Bearer {SECRET}",
+    ],
+)
+def test_a_key_is_used_without_what_was_copied_along_with_it(copied: str) -> None:
+    assert usable_key(copied, "typed").secret == SECRET
+
+
+def test_a_key_that_only_looks_like_a_variable_stays_whole() -> None:
+    assert usable_key("AB_CD==", "typed").secret == "AB_CD=="
 
 
 async def test_an_endpoint_without_an_address() -> None:

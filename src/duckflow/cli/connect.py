@@ -27,6 +27,12 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
     from duckflow.llm.discover import discover
 
     settings, name, model_origin = setup.settings.llm, setup.model_flag, setup.model_origin
+    if setup.by_client and not (name or settings.model):
+        from duckflow.config.load import load
+
+        # An editor runs `duckflow init` in a terminal while its conversation stays open.
+        settings_now = load(setup.paths.user_config, setup.folder, {}).settings.llm
+        settings = settings.model_copy(update={"model": settings_now.model, "endpoints": settings_now.endpoints})
     model_before = session.state.model
     if not name and not settings.model and model_before.partition(":")[0] in settings.endpoints:
         # An endpoint that the user defined is found only by its name.

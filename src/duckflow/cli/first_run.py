@@ -36,8 +36,10 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     try:
         choice = await _with_key(search, paths, session, ask_in_turn)
     except ProviderUnreachable as problem:
-        if problem.key != NO_MODEL or not session.state.turn_open:
+        if problem.key != NO_MODEL:
             raise
+        if not session.state.turn_open:
+            raise ProviderUnreachable(_unready_key(session)) from None
         from duckflow.llm.settings import DEFAULT_MODEL
 
         choice = ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF))
@@ -58,9 +60,8 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if way_to_model in (choice.key for choice in OWN):
         return await _own(way_to_model, ask_in_turn, paths, session)
     if way_to_model != "fetch":
-        raise ProviderUnreachable(
-            NO_MODEL if chosen_automatically else "local.no_weights", name=choice.model, path=str(paths.models)
-        )
+        unready_key = "local.no_weights" if not chosen_automatically else _unready_key(session)
+        raise ProviderUnreachable(unready_key, name=choice.model, path=str(paths.models))
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
         await install_runtime()
@@ -117,6 +118,11 @@ async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> Mode
     return choice
 
 
+def _unready_key(session: Session) -> str:
+    """Returns the key of the sentence on the ways to a model. Before the first message the user has not been asked."""
+    return NO_MODEL if session.state.turn_open else "first_run.model_later"
+
+
 def require_weights(name: str, paths: Paths) -> None:
     from duckflow.llm.local.weights import Weights
 
@@ -166,7 +172,7 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
     from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
 
     try:
-        own_model = await find_own_model(way, ask, paths)
+        own_model = await find_own_model(way, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
     except OwnModelLeft:
         raise ProviderUnreachable(NO_MODEL) from None
     save_settings(own_model.settings, paths)

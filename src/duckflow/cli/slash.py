@@ -60,7 +60,8 @@ def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[st
         require_current_folder()
         words, language_before = context.words, context.words.language
         try:
-            phrases = await set_up(context.ask, {}, words, paths, folder)
+            # The chat shows by itself that a command is still running.
+            phrases = await set_up(context.ask, {}, words, paths, folder, lambda _: None)
         except InterviewLeft:
             return words("init.nothing")
         if words.language != language_before:

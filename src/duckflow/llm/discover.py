@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from duckflow.errors import ModelError, ProviderRefused, ProviderUnreachable, UsageError
 from duckflow.llm.endpoints import KEYED, OTHER_NAMES, SERVERS, Endpoint, Key, catalogue, find_key, key_in_environment
 from duckflow.llm.facts import OLLAMA_WINDOW, facts_of, nearest_names
-from duckflow.llm.failures import WRONG_ADDRESS, Failures
+from duckflow.llm.failures import NO_MODEL_THERE, NONE_LISTED, WRONG_ADDRESS, WRONG_ADDRESS_MAYBE, Failures
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
 from duckflow.state.data import Phrase, as_count, as_table, say, tables, text_of
 from duckflow.whole_text import read_json
@@ -138,25 +138,33 @@ async def list_models(endpoint: Endpoint, key: Key | None, seconds: float) -> li
 
 async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
     """Returns the chat models of an endpoint, or raises a ModelError that says why there are none. If the address is
-    wrong, the error suggests another address, but only one at which models were listed."""
+    wrong, the error suggests another address, but only one that lists models or wants a key."""
     try:
         return await _fetch_models(endpoint, key, seconds)
-    except ProviderRefused as problem:
-        if problem.key != WRONG_ADDRESS:
+    except ModelError as problem:
+        if problem.key not in (WRONG_ADDRESS, NO_MODEL_THERE):
             raise
-        for other_endpoint in _at_likely_addresses(endpoint):
-            if await list_models(other_endpoint, key, seconds):
-                values = {**problem.values, "other": other_endpoint.where}
-                raise ProviderRefused("model.wrong_address_maybe", **values) from None
+        others = await asyncio.gather(*(_where(other, key, seconds) for other in _at_likely_addresses(endpoint)))
+        if other := next(filter(None, others), ""):
+            raise ProviderRefused(WRONG_ADDRESS_MAYBE, where=endpoint.where, other=other) from None
         raise
 
 
+async def _where(endpoint: Endpoint, key: Key | None, seconds: float) -> str:
+    """Returns the endpoint's address if it lists models or wants a key; otherwise nothing."""
+    try:
+        return endpoint.where if await _fetch_models(endpoint, key, seconds) else ""
+    except ModelError as problem:
+        return endpoint.where if problem.key.startswith("model.key_") else ""
+
+
 def _at_likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
-    """Returns the endpoint at other likely addresses of its server, with or without a version at the end."""
-    version, address = "" if endpoint.wire == "anthropic" else "/v1", endpoint.base_url
-    root = urlunsplit(urlsplit(address)._replace(path="", query=""))
-    addresses = dict.fromkeys(f"{start}{version}" for start in (address, re.sub(r"/v\d\w*$", "", address), root))
-    return [endpoint._replace(base_url=other_address) for other_address in addresses if other_address != address]
+    """Returns the endpoint at each folder of its address, with or without a version; the longest path comes first."""
+    versions, parts = ("",) if endpoint.wire == "anthropic" else ("/v1", ""), urlsplit(endpoint.base_url)
+    folders = [f"/{folder}" for folder in parts.path.split("/") if folder]
+    paths = ["".join(folders[:count]) for count in range(len(folders), -1, -1)]
+    urls = (urlunsplit(parts._replace(path=f"{path}{version}", query="")) for path in paths for version in versions)
+    return [endpoint._replace(base_url=url) for url in dict.fromkeys(urls) if url != endpoint.base_url]
 
 
 async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> list[Listed]:
@@ -182,7 +190,7 @@ async def _fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> 
     if models := _chatting(endpoint, entries):
         return models
     if isinstance(entries, list | None):
-        raise ProviderUnreachable("model.none_listed", endpoint=endpoint.name, where=endpoint.where)
+        raise ProviderUnreachable(NONE_LISTED, endpoint=endpoint.name, where=endpoint.where)
     raise failures.garbage(text).error
 
 

@@ -1,6 +1,7 @@
 """The endpoints that serve models, both the known ones and the user's own, and the keys for them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -195,8 +196,15 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
     return None
 
 
+AROUND_KEY = r"""(?:export\s+)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*=(?!=))?(?:.*\bBearer\s+)?(['"]?)(.*)\1"""
+"""A key as it is copied from a shell's startup file, from a file of variables, or from the header of a request."""
+
+
 def usable_key(secret: str, source: str) -> Key:
-    """Returns the key. Raises a UsageError if the key has characters that cannot be sent."""
+    """Returns the key, without what was copied along with it. Raises a UsageError if the key has characters that cannot
+    be sent."""
+    if copied := re.fullmatch(AROUND_KEY, secret.strip()):
+        secret = copied[2]
     # A key goes into a header. The HTTP library's own error about a strange character would print the whole key.
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         raise UsageError("model.key_malformed_typed" if source == TYPED else "model.key_malformed", source=source)

@@ -22,6 +22,9 @@ from duckflow.whole_text import read_json, without_keys
 
 DETAIL_LENGTH = 240
 WRONG_ADDRESS = "model.wrong_address"
+WRONG_ADDRESS_MAYBE = "model.wrong_address_maybe"
+NO_MODEL_THERE = "model.no_model_there"
+NONE_LISTED = "model.none_listed"
 BLIND = "model.blind"
 BUSY = r"(?i)rate.?limit|overloaded|too many requests|resource.?exhausted|throttl"
 OVERLOADED = (503, 529)
@@ -69,7 +72,7 @@ async def persist(
             retry_time = time.strftime("%H:%M:%S", time.localtime(time.time() + seconds))
             waited_seconds += seconds
             if waited_seconds > settings.patience_seconds:
-                if setback.wait is None:
+                if setback.wait is None or not settings.patience_seconds:
                     raise setback.error from None
                 values = {"endpoint": setback.why.values["endpoint"], "limit": f"{settings.patience_seconds:g}"}
                 raise ProviderRefused("model.busy_until", until=retry_time, **values) from None
@@ -195,7 +198,7 @@ class Failures:
         return Setback(error, say("model.retry.broken", endpoint=self._endpoint.name))
 
     def garbage(self, answer: str) -> Setback:
-        return Setback(ModelError("model.no_model_there", where=self._endpoint.where, detail=self.detail(answer)))
+        return Setback(ModelError(NO_MODEL_THERE, where=self._endpoint.where, detail=self.detail(answer)))
 
     def no_connection(self, key: str, detail: str = "", again: bool = True) -> Setback:
         error = ProviderUnreachable(key, where=self._endpoint.where, detail=self.detail(detail))

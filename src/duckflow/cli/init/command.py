@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import signal
 import sys
 from getpass import getpass
 from pathlib import Path
@@ -24,7 +25,9 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
     flags |= {"model": options.model} if options.model is not None or is_unattended else {}
     asker = _Unasked(options.yes, options.force) if is_unattended else _Asking(words)
     try:
-        notes = asyncio.run(set_up(asker, flags, words, paths, Path.cwd()))
+        notes = asyncio.run(
+            set_up(asker, flags, words, paths, Path.cwd(), lambda phrase: _print(plain(words.phrase(phrase))))
+        )
     except InterviewLeft:
         print_out(words("init.nothing"))
         return exit_code_of("interrupted")
@@ -36,7 +39,7 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
 def _print(text: str, head: str = "") -> None:
     """Prints a text after its `head`. In a terminal, lines break only between words, and all begin below the first."""
     width = shutil.get_terminal_size().columns - 1 - len(head)
-    lines = wrap(text, width) if sys.stdout.isatty() else [text]
+    lines = [part for line in text.split("\n") for part in wrap(line, width)] if sys.stdout.isatty() else [text]
     print_out(head + f"\n{' ' * len(head)}".join(lines))
 
 
@@ -62,7 +65,15 @@ class _Asking:
         self._words = words
 
     async def __call__(self, question: Question) -> Answer:
-        return self._answered(question)
+        """Returns the answer. Ctrl+C leaves; the event loop's own handler would only take effect after the answer."""
+        handler_before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return self._answered(question)
+        except KeyboardInterrupt:
+            print_out("")
+            return Answer(choice=LEAVE)
+        finally:
+            signal.signal(signal.SIGINT, handler_before)
 
     def _answered(self, question: Question) -> Answer:
         for line in (question.title, *question.details):

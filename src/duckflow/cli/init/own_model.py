@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -10,11 +10,12 @@ from urllib.parse import urlsplit
 from duckflow.cli.doctor.model import try_out
 from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.settings import Settings
-from duckflow.errors import DuckflowError, UsageError
+from duckflow.errors import DuckflowError, ModelError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
 from duckflow.llm.endpoints import KEYED, TYPED, Endpoint, Key, catalogue, checked_address, may_be_stored, usable_key
 from duckflow.llm.facts import facts_of
+from duckflow.llm.failures import NONE_LISTED, WRONG_ADDRESS_MAYBE
 from duckflow.state.data import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
@@ -38,20 +39,36 @@ class OwnModel(NamedTuple):
     told: tuple[Phrase, ...]
 
 
-async def find_own_model(way: str, ask: Ask, paths: Paths) -> OwnModel:
-    """Asks until a model has answered or the user leaves. A key is stored in the keyring where there is one."""
-    endpoint, key = await (_keyed(ask) if way == "key" else _addressed(ask))
+async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phrase], None]) -> OwnModel:
+    """Asks until a model has answered or the user leaves. `tell` hears what is being tried. A key is stored in the
+    keyring where there is one."""
+    endpoint, key = await (_keyed(ask) if way == "key" else _addressed(ask, tell))
+    choice: ModelChoice | None = None
     while True:
         try:
-            choice = await _chosen_model(ask, endpoint, key)
+            if way == "key" and not choice:
+                tell(say("own.trying", model=endpoint.where))
+            choice = choice or await _chosen_model(ask, endpoint, key)
+            tell(say("own.trying", model=choice.name))
             seconds = await try_out(choice, Settings(), paths)
             break
         except DuckflowError as problem:
             # Some endpoints list their models for any key, so a wrong key may show only here.
-            key = await typed_key(ask, endpoint.where, said(problem))
+            remedy = "key" if _about_key(problem) else await _remedy(ask, said(problem), choice is not None)
+            if remedy == "key":
+                key = await typed_key(ask, endpoint.where, said(problem) if _about_key(problem) else None)
+            choice = choice._replace(key=key) if choice and remedy != "model" else None
     answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
     settings, notes = keep(endpoint, choice)
     return OwnModel(choice, settings, (answer_note, *notes))
+
+
+async def _remedy(ask: Ask, problem: Phrase, model_chosen: bool) -> str:
+    """Asks what to do about a problem that another key need not solve."""
+    ways = ("again", "model", "key") if model_chosen else ("again", "key")
+    return await _choose(
+        ask, say("own.ask.remedy"), [Choice(key=way, label=say(f"own.{way}")) for way in ways], problem
+    )
 
 
 def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
@@ -69,42 +86,49 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
     return endpoint, await typed_key(ask, endpoint.where, None)
 
 
-async def _addressed(ask: Ask) -> tuple[Endpoint, Key | None]:
+async def _addressed(ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint, Key | None]:
     """Asks for an address until the server there lists its models. Returns its endpoint, and its key if it wants
     one."""
     problem: Phrase | None = None
     while True:
         address = await _typed(ask, say("own.ask.address"), problem)
+        key: Key | None = None
         try:
-            endpoint, refusal = await reach(address)
-            key_reason = (
-                say("own.wants_key", endpoint=endpoint.name, detail=refusal.values["detail"]) if refusal else None
-            )
-            return endpoint, await typed_key(ask, endpoint.where, key_reason) if key_reason else None
+            while True:
+                tell(say("own.trying", model=address))
+                endpoint, refusal = await reach(address, key)
+                if refusal is None:
+                    return endpoint, key
+                key_reason = said(refusal) if key else say("own.wants_key", **refusal.values)
+                key = await typed_key(ask, endpoint.where, key_reason)
         except DuckflowError as error:
             problem = said(error)
 
 
 async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
-    """Returns the endpoint at an address, and its error if it wants a key or refuses this key. Servers list their
-    models below `/v1`, which people often leave out of the address."""
+    """Returns the endpoint at an address, and its error if it wants a key or refuses this key. The address may also be
+    another one of the same server, such as one without the `/v1` below which servers list their models."""
     base_url = checked_address(address if "://" in address else f"http://{address}", "address")
     parts = urlsplit(base_url)
     if "@" in parts.netloc or parts.query:
         # An address is stored unencrypted, and a key never is.
         raise UsageError("own.secret_in_address")
     endpoint = Endpoint(_name_of(base_url), base_url, (), key_needed=False)
-    problem: DuckflowError | None = None
-    for url in dict.fromkeys((base_url, f"{base_url.removesuffix('/v1')}/v1")):
-        endpoint = endpoint._replace(base_url=url)
-        try:
-            await fetch_models(endpoint, key, LISTING_SECONDS)
-            return endpoint, None
-        except DuckflowError as error:
-            if _about_key(error):
-                return endpoint, error
-            problem = problem or error
-    raise problem or UsageError("model.bad_address", origin=address)
+    problem = await _problem_at(endpoint, key)
+    if problem and problem.key == WRONG_ADDRESS_MAYBE:
+        endpoint = endpoint._replace(base_url=str(problem.values["other"]))
+        problem = await _problem_at(endpoint, key)
+    if problem and not _about_key(problem) and problem.key != NONE_LISTED:
+        raise problem
+    return endpoint, problem if problem and _about_key(problem) else None
+
+
+async def _problem_at(endpoint: Endpoint, key: Key | None) -> DuckflowError | None:
+    try:
+        await fetch_models(endpoint, key, LISTING_SECONDS)
+    except DuckflowError as problem:
+        return problem
+    return None
 
 
 async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
@@ -120,7 +144,14 @@ async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
 
 async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelChoice:
     reason = say("model.chosen.config")
-    listed_models = await fetch_models(endpoint, key, LISTING_SECONDS)
+    try:
+        listed_models = await fetch_models(endpoint, key, LISTING_SECONDS)
+    except ModelError as problem:
+        if problem.key != NONE_LISTED:
+            raise
+        # Not every server lists its models, and one that lists none may still serve some.
+        name = await _typed(ask, say("own.ask.name", endpoint=endpoint.where), None)
+        return ModelChoice("endpoint", name, reason, endpoint, key)
     names = [model.model for model in listed_models]
     if len(listed_models) == 1:
         endpoint = endpoint._replace(window=endpoint.window or listed_models[0].window)
@@ -192,9 +223,10 @@ def _about_key(error: DuckflowError) -> bool:
     return error.key.startswith("model.key_")
 
 
-async def _choose(ask: Ask, title: Phrase, choices: list[Choice]) -> str:
+async def _choose(ask: Ask, title: Phrase, choices: list[Choice], problem: Phrase | None = None) -> str:
     leave_choice = Choice(key=LEAVE, label=say("own.leave"))
-    answer = await ask(Question(kind="choice", title=title, choices=(*choices, leave_choice)))
+    details = (problem,) if problem else ()
+    answer = await ask(Question(kind="choice", title=title, details=details, choices=(*choices, leave_choice)))
     if answer.choice not in (choice.key for choice in choices):
         raise OwnModelLeft
     return answer.choice

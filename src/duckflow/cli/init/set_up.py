@@ -1,7 +1,7 @@
 """Asks the questions of `duckflow init`, and writes the config and an AGENTS.md to start from."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
@@ -44,7 +44,9 @@ class InitAnswers:
     """Notes on the result of trying the model."""
 
 
-async def interview(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths) -> InitAnswers:
+async def interview(
+    ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, tell: Callable[[Phrase], None]
+) -> InitAnswers:
     """Asks for every answer that the flags do not give, in the language of the first answer. The first choice of each
     question is the present setting, or else the most common one."""
     user_settings = read_toml(paths.user_config) if paths.user_config.exists() else {}
@@ -52,12 +54,14 @@ async def interview(ask: Ask, flags: Mapping[str, str | None], words: Words, pat
     words.language = flags.get("language") or await _asked(ask, "language", _languages(codes))
     answers = InitAnswers(words.language, flags.get("model") or "", "")
     if "model" not in flags:
-        answers = await _with_model(answers, ask, paths, user_settings.get("llm", {}).get("model", ""))
+        answers = await _with_model(answers, ask, paths, user_settings.get("llm", {}).get("model", ""), tell)
     modes = sorted(_modes(), key=lambda choice: choice.key != user_settings.get("safety", {}).get("mode"))
     return replace(answers, mode=flags.get("mode") or await _asked(ask, "mode", modes))
 
 
-async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, current: str) -> InitAnswers:
+async def _with_model(
+    answers: InitAnswers, ask: Ask, paths: Paths, current: str, tell: Callable[[Phrase], None]
+) -> InitAnswers:
     names = dict.fromkeys((*filter(None, (current,)), BY_ITSELF, *models_at_hand()))
     labels = {BY_ITSELF: say("init.choice.model.auto")}
     choices = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
@@ -65,7 +69,7 @@ async def _with_model(answers: InitAnswers, ask: Ask, paths: Paths, current: str
     if chosen_key not in (choice.key for choice in OWN):
         return replace(answers, model="" if chosen_key == BY_ITSELF else chosen_key)
     try:
-        own_model = await find_own_model(chosen_key, ask, paths)
+        own_model = await find_own_model(chosen_key, ask, paths, tell)
     except OwnModelLeft:
         raise InterviewLeft from None
     return replace(answers, model=own_model.choice.name, settings=own_model.settings, told=own_model.told)
@@ -130,9 +134,17 @@ KEEP, CHANGE = "no", "yes"
 ASK_DRAFT = "init.ask.agents"
 
 
-async def set_up(ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, folder: Path) -> list[Phrase]:
-    """Sets everything up. Returns lines on the files that were written or left alone, and on how to go on."""
-    answers = await interview(ask, flags, words, paths)
+async def set_up(
+    ask: Ask,
+    flags: Mapping[str, str | None],
+    words: Words,
+    paths: Paths,
+    folder: Path,
+    tell: Callable[[Phrase], None],
+) -> list[Phrase]:
+    """Sets everything up, and tells what it tries meanwhile. Returns lines on the files that were written or left
+    alone, and on how to go on."""
+    answers = await interview(ask, flags, words, paths, tell)
     missing_phrases = [*_lacking(answers.model, paths)]
     config, agents = await _config(ask, answers, paths.user_config), await _agents(ask, words, folder)
     has_draft = agents.key not in ("init.left", "init.left_out")
