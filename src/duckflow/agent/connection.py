@@ -159,6 +159,8 @@ class ModelConnection:
         failure the next call tries again."""
         if self._connecting is None or _failed(self._connecting):
             self._connecting = asyncio.create_task(self._connected())
+        elif not self._connecting.done():
+            self._session.emit(Waiting(why=say("wait.connect")))
         return self._known_as((await asyncio.shield(self._connecting)).provider)
 
     def _known_as(self, provider: Provider) -> Model:

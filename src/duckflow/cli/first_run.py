@@ -3,8 +3,9 @@
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
+from typing import Any, TypeVar
 
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ModelError, ProviderRefused, ProviderUnreachable
@@ -21,6 +22,7 @@ MB, GB = 10**6, 10**9
 KEY_WANTED = ("model.key_missing", "model.key_missing_alone", "model.key_refused_typed")
 OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
 """The two ways to use the user's own model, as choices of a question."""
+Result = TypeVar("Result")
 Search = Callable[[Mapping[str, Key]], Awaitable[ModelChoice]]
 """A function that looks for a model, with the keys that the user has typed so far."""
 
@@ -32,7 +34,10 @@ class Stopped(Exception):
 async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
     """Finds a model, and downloads its weights if they are missing. The user is asked before the download, and only
     while a message waits for the model. If no message waits, an error explains the ways to get a model."""
-    ask_in_turn = _while_turn_lasts(ask, session)
+
+    async def ask_in_turn(question: Question) -> Answer:
+        return await _while_turn_lasts(ask(question), session)
+
     try:
         choice = await _with_key(search, paths, session, ask_in_turn)
     except ProviderUnreachable as problem:
@@ -58,7 +63,7 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if session.state.turn_open:
         way_to_model = await _ask_way(ask_in_turn, f"{model.size / GB:.1f}", runtime_missing(), chosen_automatically)
     if way_to_model in (choice.key for choice in OWN):
-        return await _own(way_to_model, ask_in_turn, paths, session)
+        return await _own(way_to_model, ask, paths, session)
     if way_to_model != "fetch":
         unready_key = "local.no_weights" if not chosen_automatically else _unready_key(session)
         raise ProviderUnreachable(unready_key, name=choice.model, path=str(paths.models))
@@ -130,28 +135,24 @@ def require_weights(name: str, paths: Paths) -> None:
         raise ProviderUnreachable("local.no_weights", name=name, path=str(paths.models))
 
 
-def _while_turn_lasts(ask: Ask, session: Session) -> Ask:
-    """Returns an `ask` that takes its question back when the turn is interrupted. The search for a model goes on after
-    the turn, and the next line that the user types must not become an answer to it."""
+async def _while_turn_lasts(work: Coroutine[Any, Any, Result], session: Session) -> Result:
+    """Returns the result of the work, which is stopped when the turn is interrupted. The search for a model goes on
+    after the turn, and the next line that the user types must not become an answer to a question of this turn."""
+    task = asyncio.ensure_future(work)
 
-    async def asked(question: Question) -> Answer:
-        ask_task = asyncio.ensure_future(ask(question))
+    def hear(_event: Event) -> None:
+        if not session.state.turn_open:
+            task.cancel()
 
-        def hear(_event: Event) -> None:
-            if not session.state.turn_open:
-                ask_task.cancel()
-
-        stop_hearing = session.subscribe(hear)
-        try:
-            return await ask_task
-        except asyncio.CancelledError:
-            if session.state.turn_open:
-                raise
-            raise ProviderUnreachable(NO_MODEL) from None
-        finally:
-            stop_hearing()
-
-    return asked
+    stop_hearing = session.subscribe(hear)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if session.state.turn_open:
+            raise
+        raise ProviderUnreachable(NO_MODEL) from None
+    finally:
+        stop_hearing()
 
 
 async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically: bool) -> str:
@@ -172,7 +173,8 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
     from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
 
     try:
-        own_model = await find_own_model(way, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
+        asking = find_own_model(way, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
+        own_model = await _while_turn_lasts(asking, session)
     except OwnModelLeft:
         raise ProviderUnreachable(NO_MODEL) from None
     save_settings(own_model.settings, paths)

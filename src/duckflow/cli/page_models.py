@@ -65,8 +65,10 @@ class PageModels:
         """Tries a provider's key or an address, and saves it if a model answers."""
         key = usable_key(secret.strip(), TYPED) if secret.strip() else None
         endpoint = await self._found(name, address, key)
-        names = [listed_model.model for listed_model in await fetch_models(endpoint, key, LISTING_SECONDS)]
-        chosen_model = model or best_first(endpoint, names)[0]
+        chosen_model = model
+        if not chosen_model:
+            names = [listed_model.model for listed_model in await fetch_models(endpoint, key, LISTING_SECONDS)]
+            chosen_model = best_first(endpoint, names)[0]
         choice = ModelChoice("endpoint", chosen_model, say("model.chosen.config"), endpoint, key)
         seconds = await try_out(choice, Settings(), self._paths)
         settings, notes = await asyncio.to_thread(keep, endpoint, choice)

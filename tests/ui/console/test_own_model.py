@@ -7,7 +7,7 @@ import pytest
 
 from duckflow.i18n.words import Words
 from tests.journeys.story import decide, respond
-from tests.llm.fake_endpoint import FakeEndpoint, says
+from tests.llm.fake_endpoint import FakeEndpoint, falls_silent, says
 from tests.ui.console.terminal import Terminal, open_terminal
 from tests.ui.console.test_set_up_chat import NOWHERE
 
@@ -107,6 +107,26 @@ def test_a_key_is_gone_from_the_line_when_its_question_is_interrupted(tmp_path: 
         terminal.wait_until(lambda screen: screen.count("4. not now") == 2, what="the ways to a model")
         assert len(endpoint.paths) == asked and KEY not in terminal.shown() and KEY.encode() not in terminal.raw
         assert not leaks(tmp_path)
+
+
+def test_an_interrupted_trial_ends_and_the_next_message_is_asked_about_anew(
+    tmp_path: Path, opened: list[Terminal]
+) -> None:
+    words = Words("en")
+    with FakeEndpoint(falls_silent(), models=MODELS[:1]) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for("4. not now")
+        terminal.answer("2")
+        terminal.wait_for("http://192.168.1.5:8000/v1")
+        terminal.answer(endpoint.url)
+        terminal.wait_for(words("own.trying", model="server:duck-large"))
+        terminal.type("\x1b")
+        terminal.wait_for("Interrupted.")
+        assert endpoint.disconnected.wait(10)
+        terminal.enter("hello again")
+        terminal.wait_until(lambda screen: screen.count("4. not now") == 2, what="the ways to a model")
 
 
 def test_a_terminal_that_cannot_draw_does_not_echo_the_key(tmp_path: Path, opened: list[Terminal]) -> None:
