@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from duckflow.i18n.answer_words import may_be_goal, yes_or_no
-from duckflow.i18n.answers import about_plan, named_in, read_answer, read_whole, without_reference
+from duckflow.i18n.answer_scope import named_in
+from duckflow.i18n.answers import about_plan, read_answer, read_whole, without_reference
 
 PHRASES = [
     json.loads(line)

@@ -26,7 +26,8 @@ from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
-from duckflow.i18n.answers import about_plan, named_in
+from duckflow.i18n.answer_scope import named_in
+from duckflow.i18n.answers import about_plan
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import names_file, shown
 from duckflow.safety.repository import tracked_files

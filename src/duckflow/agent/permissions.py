@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from duckflow.errors import UsageError
-from duckflow.i18n.answers import named_in
+from duckflow.i18n.answer_scope import named_in
 from duckflow.i18n.words import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.environment import HARMLESS_VARIABLE

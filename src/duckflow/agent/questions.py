@@ -10,9 +10,9 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answer_words import agrees_to, means_either, without_politeness
+from duckflow.i18n.answer_words import means_either, without_politeness
+from duckflow.i18n.answer_scope import AGREED, without
 from duckflow.i18n.answers import (
-    AGREED,
     WholeAnswer,
     means_always,
     read_answer,
@@ -33,6 +33,8 @@ SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no
 """The choices that a plain yes or a plain no selects."""
 DEEDS = {"edit": "write", "make": "write"}
 """Verbs in names of operations that mean the same as another verb."""
+COMMAND_WORD = r"(?<!\S)[a-z]{3,}(?!\S)"
+"""Matches a word of a command that may be a verb: `commit` in `git commit -m ready`."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 BEGUN = 6
@@ -105,7 +107,7 @@ class Questions:
         text = without_reference(text, self._language()) if refers else text
         is_gate_without_word = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if is_gate_without_word and not choice else text
-        whole = UNREAD if choice else read_whole(line, self._language())
+        whole = UNREAD if choice else read_whole(line, self._language(), _deeds(question))
         waits = whole.waits or (question.kind == "gate" and not choice and means_pause(text, self._language()))
         if not choice and question.kind != "text" and waits:
             return Taken("unclear", (say("question.waits"),), question_id)
@@ -200,12 +202,14 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     needs a whole word as its yes, not just a key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
-    answer = _begun(text, question, language) or read_answer(plain, _keys(question), language)
+    deeds = _deeds(question)
+    answer = _begun(text, question, language) or read_answer(plain, _keys(question), language, deeds)
     if answer is None and (named_answer := _named(text, question, language)):
         return named_answer
     single = question.gate is not None and len(question.gate.impacts) == 1
-    if answer is None and agrees_to(text, _deeds(question), language, single):
-        return Answer(choice="yes")
+    if answer is None and single:
+        # Where a single thing is asked about, "only that" is all of it.
+        answer = read_answer(without("scopes.just_this", plain, " ", language)[0], ("yes",), language, deeds)
     if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
         # A yes that says which files it is for, or which should stay, sets up no rule: the rule could be about others.
         return Answer(choice="yes", text=text.strip() if files else "", paths=files)
@@ -295,13 +299,16 @@ def _words(label: str) -> set[str]:
     return set(re.findall(SAYS_SOMETHING, label.casefold()))
 
 
-def _deeds(question: Question) -> set[str]:
-    """Returns the verb for what the operations of the question do; an empty set if they do different things. To undo
-    new files means to delete them."""
+def _deeds(question: Question) -> frozenset[str]:
+    """Returns the verb for what the operations of the question do, and the words of a single command; an empty set if
+    they do different things. To undo new files means to delete them."""
     operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     deletes = operations == ("undo",) and all(impact.change == "delete" for impact in impacts)
-    return {"delete"} if deletes else verbs if len(verbs) == 1 else set()
+    if deletes or len(verbs) != 1:
+        return frozenset({"delete"} if deletes else ())
+    commands = question.gate.commands if question.gate and len(operations) == 1 else ()
+    return frozenset((*verbs, *re.findall(COMMAND_WORD, " ".join(commands))))
 
 
 def _needs_word(question: Question) -> bool:

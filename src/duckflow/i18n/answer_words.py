@@ -13,10 +13,12 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.words import begins, entries, facts_of, fitting, fullmatch, languages_in, search
+from duckflow.i18n.words import NEVER, begins, entries, facts_of, fullmatch, languages_in, rules, search
 from duckflow.state.question import GATE_KEYS, NUMBERED_CHOICES
 
-DEEDS = {"deed", "run", "write", "delete", "move", "thing"}
+ASKED_DEEDS = frozenset(("run", "write", "delete", "move", "install", "push", "commit"))
+"""The kinds of verbs that may name the action that a Gate asks about."""
+DEEDS = {*ASKED_DEEDS, "deed", "pause", "thing"}
 REASONS = {*DEEDS, "reason"}
 """The kinds of words in a no that tell what the user wants instead, or why."""
 KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
@@ -96,17 +98,75 @@ def means_either(text: str, language: str) -> bool:
     return fullmatch("answers.either", plain_text, language) is not None
 
 
-def agrees_to(text: str, deeds: set[str], language: str = DEFAULT_LANGUAGE, single: bool = False) -> bool:
-    """Says whether a text is a yes that names only the action it is asked about: `yes, delete it`. `deeds` holds the
-    kinds of words that name this action. With `single`, only one thing is asked about, so that `only that` means it."""
-    for rule in (rule for code in languages_in(text, language) for rule in fitting(code, "scopes.just_this", text)):
-        text = rule.sub(" ", text) if single else text
-    says_more = asks(text, language) or search("answers.more", text, language) or means_either(text, language)
-    kinds = [] if says_more else list(kinds_in(text, language))
-    return kinds[:1] in (["yes"], ["agree"]) and {*kinds} <= {"yes", "agree", "praise", "glue", "thing", *deeds}
+def with_plain_deeds(text: str, deeds: Collection[str], language: str) -> str:
+    """Replaces each order for just the action that was asked about ("delete it") by "do it". `deeds` holds the kinds of
+    words that name this action, or words of the command. A text that adds something ("that too") stays as it is."""
+    if not deeds or search("answers.more", text, language):
+        return text
+    languages = languages_in(text, language)
+    named = "|".join(re.escape(deed) for deed in deeds if deed not in ASKED_DEEDS) or NEVER
+    kinds = {*deeds, *(f"verb.{deed}" for deed in deeds)}
+    verbs = "|".join(rule.source for code in languages for kind, rule in entries(code, "answers") if kind in kinds)
+    for code in languages:
+        for rule, plain_deed in zip(rules(code, "answers.repeated"), rules(code, "answers.plain_deed"), strict=False):
+            source = rule.source.replace("VERB", f"{named}|{verbs}").replace("NAMED", f"(?:{named})(?: (?:{named}))*")
+            text = re.sub(source, plain_deed.source, text, flags=re.IGNORECASE)
+    return text
+
+
+def in_full(text: str, language: str) -> str:
+    """Writes words in full that people write shortly, and spoken endings as they are written: each language names the
+    full form of each."""
+    for code in languages_in(text, language):
+        for name, rule in entries(code, "answers"):
+            if name.startswith(FULL):
+                text = rule.pattern.sub(name.removeprefix(FULL), text)
+    return text
+
+
+FULL = "full."
+WORD = r"(?<![\w.'/-])[a-z]{3,}(?![\w.'/-])"
+SLIP = 4
+"""The fewest letters of a word in which a wrong letter is corrected."""
+
+
+def corrected(text: str, language: str) -> str:
+    """Corrects words with one wrong, missing, added or swapped letter, and words with repeated letters, if exactly one
+    word of an answer could be meant."""
+    known_words = _spelled(languages_in(text, language))
+
+    def meant(word_match: re.Match[str]) -> str:
+        word = word_match[0]
+        if word in known_words:
+            return word
+        candidates = {known for known in known_words if known[0] == word[0] and _is_slip(word, known)}
+        return candidates.pop() if len(candidates) == 1 else word
+
+    return re.sub(WORD, meant, text.casefold())
+
+
+@cache
+def _spelled(languages: tuple[str, ...]) -> frozenset[str]:
+    """Returns the words of three letters or more that the patterns for answers and scopes spell out."""
+    topics = ("answers", "scopes")
+    sources = (rule.source for code in languages for topic in topics for _, rule in entries(code, topic))
+    return frozenset(word for source in sources for word in re.findall(r"(?<![\w\\\[<])[a-z]{3,}(?![\w?*+])", source))
+
+
+def _is_slip(word: str, known: str) -> bool:
+    if re.sub(r"(.)\1+", r"\1", word) == re.sub(r"(.)\1+", r"\1", known):
+        return True
+    if min(len(word), len(known)) < SLIP or len(known) <= SLIP or abs(len(word) - len(known)) > 1:
+        return False
+    start = next((place for place, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), SLIP)
+    rest, known_rest = word[start:], known[start:]
+    swapped = rest[1:2] + rest[:1] + rest[2:]
+    return known_rest in (rest[1:], swapped) or rest == known_rest[1:] or rest[1:] == known_rest[1:]
 
 
 NAME = "name"
+NAME_GAP = rf"(?:(?!\.\w){GAP[:-1]})+"
+"""Matches like `GAP`, but not the dot that begins a name: `.ts`."""
 FIRST_SIGN = r"([,.;!、。])"
 SPELLED = re.compile(r"[a-z0-9_./*+#@-]*[a-z0-9_/*+#@]")
 """Matches a name, in ASCII letters and signs, that a program, a file or a folder may have."""
@@ -119,7 +179,7 @@ def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str
     }
     words = [*_words(languages, "scopes", scope_kinds)]
     sources = (re.sub(r"\(\?P<\w+>", "(?:", source) for _, source in words)
-    return re.compile("|".join((GAP, *(f"({source})" for source in sources)))), tuple(kind[5:] for kind, _ in words)
+    return re.compile("|".join((NAME_GAP, *(f"({source})" for source in sources)))), tuple(kind[5:] for kind, _ in words)
 
 
 class ScopeWords(NamedTuple):
@@ -135,11 +195,18 @@ class ScopeWords(NamedTuple):
         word_kinds = set(self.kinds)
         if "condition" in word_kinds or len(self.names) > 1:
             return False
+        if "again" in word_kinds:
+            return False
         if not self.names:
             return bool(word_kinds & {"spared", "long", "rest"})
         is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
-        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"})
+        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"}) or {"all", "of"} <= word_kinds
         return self._joins_its_name and ("spared" in word_kinds or is_lasting)
+
+    @property
+    def only_once(self) -> bool:
+        """Says whether the words only ask to be asked about other things, too."""
+        return "again" in self.kinds and not self.names and "spared" not in self.kinds
 
     @property
     def speaks(self) -> bool:

@@ -12,14 +12,18 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.answer_scope import AGREED, CLAUSE_END, LAST_CLAUSE, PUNCTUATION, Scope, taken_apart, without
 from duckflow.i18n.answer_words import (
     BEGINNING,
     REASONS,
     agrees_somewhere,
+    corrected,
     gate_key,
+    in_full,
     kinds_in,
     means_either,
     scope_words,
+    with_plain_deeds,
     words_of_choices,
     yes_or_no,
 )
@@ -28,10 +32,6 @@ from duckflow.i18n.words import begins, fitting, fullmatch, languages_in, search
 from duckflow.state.question import Answer
 
 Verdict = Literal["yes", "no", "other"]
-Scope = Literal["", "once", "session", "always"]
-PLACES = ("foreground", "background")
-PARTS = (*PLACES, "session", "always", "aside", "once")
-"""Names of the parts that are taken out of a sentence, in this order."""
 PERMANENT = "always"
 """The choice of a permanent rule. A single key never makes this choice."""
 LONGEST = 300
@@ -40,17 +40,10 @@ SHORT = 6
 """The most characters of a yes that is too short to say anything more."""
 TELLING = 3
 """The fewest words of a clause that may give an order. A shorter clause with a word of agreement only agrees."""
-PUNCTUATION = " 。、.,!！"
 SIGNS = (":", ",", "、", "。", ".")
 DASH = r"\s+[–—-]+\s+"
 """Matches a dash between two parts of a sentence."""
-SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
-"""Matches a space between words of a language that needs none, or before a punctuation mark."""
-CLAUSE_END = r"[,.;:!、。]"
-LAST_CLAUSE = r"^|[,.;:!]\s|[、。]"
 SAYS_LITTLE = {"yes", "agree", "praise", "glue"}
-AGREED = " 👍 "
-"""A sign that stands in the sentence for words that gave both a yes and its scope."""
 
 
 class WholeAnswer(NamedTuple):
@@ -97,20 +90,23 @@ class WholeAnswer(NamedTuple):
         return self.verdict == "yes" and not self.bounded
 
 
-class Parts(NamedTuple):
-    """A sentence without the parts that were taken out of it (`rest`), and the meaning of those parts."""
-
-    rest: str
-    scope: Scope = ""
-    about: str = ""
-    background: bool = False
-    bounded: bool = False
-
-
 @lru_cache(maxsize=64)
-def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
+def read_whole(text: str, language: str = DEFAULT_LANGUAGE, deeds: frozenset[str] = frozenset()) -> WholeAnswer:
+    """Reads an answer. `deeds` names what was asked about (`delete`, or a word of the command): an answer that repeats
+    just that ("yes, delete it") says no more than "do it". If the text is not understood, slips of the pen are
+    corrected, and the text is read once more."""
     plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
-    if means_either(text, language):
+    plain = with_plain_deeds(in_full(plain, language), deeds, language)
+    answer = _read(plain, language)
+    if answer.verdict != "other" or answer.asks or answer.waits or len(plain) > LONGEST:
+        return answer
+    corrected_text = corrected(plain, language)
+    corrected_answer = _read(corrected_text, language) if corrected_text != plain else answer
+    return corrected_answer if corrected_answer.verdict != "other" else answer
+
+
+def _read(plain: str, language: str) -> WholeAnswer:
+    if means_either(plain, language):
         return WholeAnswer()
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
@@ -122,10 +118,10 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
     choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
-    parts = _taken_apart(plain, language)
+    parts = taken_apart(plain, language)
     if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
         order = _polite_order(plain, language)
-        answer = read_whole(order, language) if order else WholeAnswer()
+        answer = _read(order, language) if order else WholeAnswer()
         return answer if answer.plain_yes else WholeAnswer(asks=True, waits=waits, against=is_against)
     word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
     if parts.rest != plain:
@@ -142,7 +138,9 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         # Where a text begins with a condition, its words belong to the condition, so none of them refuses.
         has_condition = begins("scopes.condition", plain, language)
         is_doubtful = (
-            has_condition
+            waits
+            or has_condition
+            or agrees_somewhere(plain, language, ["yes"])
             or search("answers.twice", plain, language)
             or fullmatch("answers.orders", last_clause, language)
         )
@@ -163,7 +161,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE) -> WholeAnswer:
         )
     word_kinds = list(kinds_in(parts.rest, language))
     is_wish = word_kinds[:1] in (["yes"], ["agree"]) and word_kinds[-1:] == [""]
-    condition = search("scopes.condition", parts.rest, language) is not None
+    condition = search("scopes.condition", parts.rest, language) is not None or (is_wish and is_against)
     is_wish |= condition and agrees_somewhere(parts.rest, language)
     reaches = scope_reading.speaks and not parts.scope if condition else scope_reading.speaks or bool(parts.scope)
     answer = WholeAnswer(condition=condition, waits=waits, wish=is_wish, reaches=reaches, against=is_against)
@@ -196,7 +194,7 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
         word_kinds = set(kinds_in(clause, language))
         if "refuse" in word_kinds and not word_kinds & {"", "yes"}:
             return read
-        parts = _taken_apart(clause, language)
+        parts = taken_apart(clause, language)
         scope_reading = scope_words(clause, language)
         has_scope = parts.scope or parts.background or parts.rest != clause
         remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
@@ -206,13 +204,21 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
             says_yes |= bool(remaining_kinds & {"yes", "agree"})
             for_good = parts.scope == PERMANENT and _names_always(clause, language)
             agreed_answer = _wider(agreed_answer, parts.scope, parts.about, for_good, parts.background)
+        elif scope_reading.only_once:
+            agreed_answer = _wider(agreed_answer, "once", "", False, False)
         elif scope_reading.allows and not (agreed_answer.about and scope_reading.names):
-            agreed_answer = _wider(agreed_answer, "session", "".join(scope_reading.names), False, False)
+            scope: Scope = "always" if "always" in scope_reading.kinds else "session"
+            agreed_answer = _wider(agreed_answer, scope, "".join(scope_reading.names), _names_always(clause, language), False)
         elif not _only_remarks(clause, agreed_answer, language):
             unclear_clauses.append(clause)
     if not says_yes:
         return read
-    return read._replace(agreed=agreed_answer, rest=", ".join(unclear_clauses)) if unclear_clauses else agreed_answer
+    if not unclear_clauses:
+        return agreed_answer
+    rest = ", ".join(unclear_clauses)
+    # A yes beside which something is left out, changed or forbidden sets a condition, whatever its words are.
+    narrows = read.condition or search("scopes.against", rest, language) is not None
+    return read._replace(agreed=agreed_answer, rest=rest, condition=narrows)
 
 
 def _clauses(plain: str, language: str) -> list[str]:
@@ -248,9 +254,14 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
     return bool(busy_remark or own_doing or fullmatch("scopes.remark", clause, language))
 
 
-def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: str = DEFAULT_LANGUAGE) -> Answer | None:
+def read_answer(
+    text: str,
+    offered: tuple[str, ...] = ("yes", "no"),
+    language: str = DEFAULT_LANGUAGE,
+    deeds: frozenset[str] = frozenset(),
+) -> Answer | None:
     """Reads the number of an offered choice, a word for a choice, a yes or a no, or `no: because …`; returns None for
-    any other text."""
+    any other text. `deeds` is as in `read_whole`."""
     plain_text = unicodedata.normalize("NFKC", text).strip()
     word = plain_text.strip(PUNCTUATION).casefold()
     choice = gate_key(word)
@@ -258,11 +269,13 @@ def read_answer(text: str, offered: tuple[str, ...] = ("yes", "no"), language: s
         return Answer(choice=choice) if choice in offered and choice != PERMANENT else None
     if (choice := words_of_choices(languages_in(plain_text, language)).get(word)) in offered:
         return Answer(choice=choice)
-    reply = read_whole(text, language)
+    reply = read_whole(text, language, deeds)
     if reply.bounded:
         scope = PERMANENT if reply.for_good else "session"
         answer = Answer(choice=scope, text=plain_text, about=reply.about, bounded=True)
         return answer if scope in offered else None
+    if reply.waits and yes_or_no(plain_text, language) in offered:
+        return Answer(choice=yes_or_no(plain_text, language))
     if reply.verdict in offered:
         return Answer(choice=reply.verdict, text=reply.reason)
     return _refused_by_choice(plain_text, offered, language)
@@ -274,14 +287,6 @@ def spelled_out(text: str) -> str:
     return f"{AGREED.strip()}, {further_text}" if separator and further_text and gate_key(first_part) == "yes" else text
 
 
-def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
-    """Returns the names of programs, files and folders in the text about a scope. `the test runs` names `test`."""
-    remaining_text = about.casefold()
-    for name, replacement in (("scopes.tests", " test "), ("scopes.pointing", " ")):
-        remaining_text, _ = _without(name, remaining_text, replacement, language)
-    return tuple(word for word in re.findall(r"[\w.+#/-]+", remaining_text) if word.strip("./"))
-
-
 def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "files", "all"]:
     """Says whether a scope is the current plan: `files` for only its files, `all` for all of it; empty if neither."""
     if not fullmatch("scopes.plan", about, language):
@@ -291,7 +296,7 @@ def about_plan(about: str, language: str = DEFAULT_LANGUAGE) -> Literal["", "fil
 
 def without_reference(text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """Returns the text without words such as "in that case", which set no condition after a question was answered."""
-    return _without("scopes.reference", text, "", language)[0].strip()
+    return without("scopes.reference", text, "", language)[0].strip()
 
 
 def means_always(text: str, offered: tuple[str, ...]) -> bool:
@@ -309,55 +314,8 @@ def _main_part(plain: str, language: str) -> str:
     """Returns the text without phrases that people say before they answer ("sorry for the wait"), or when they repeat
     themselves ("as I said")."""
     for name in ("scopes.preface", "scopes.afterword"):
-        plain, _ = _without(name, plain, " ", language)
+        plain, _ = without(name, plain, " ", language)
     return plain.strip()
-
-
-def _taken_apart(plain: str, language: str) -> Parts:
-    """Takes out words about the scope of a yes and about how the work is to run. The word `once` cancels every wider
-    scope, and words about the session limit `always`."""
-    sentence, scope_parts, begins_with_scope = plain, dict[str, str](), False
-    for part in PARTS:
-        for name, replacement in (
-            (f"scopes.allows.{part}", AGREED),
-            (f"scopes.{part}", " " if part in PLACES else " , "),
-        ):
-            sentence, matches = _without(name, sentence, replacement, language)
-            # Words about how the work is to run may stand in the middle of a sentence about something else.
-            sentence = re.sub(SPLIT, "", " ".join(sentence.split())) if part in PLACES and matches else sentence
-            for match in matches:
-                about = (match.groupdict().get("about") or "").strip()
-                begins_with_scope |= bool(about) and not match.string[: match.start()].strip(PUNCTUATION + AGREED)
-                scope_parts[part] = scope_parts.get(part) or about
-    if sentence != plain:
-        sentence, _ = _without("scopes.joint", sentence, " ", language)
-    scope: Scope = "once" if "once" in scope_parts else "always" if "always" in scope_parts else ""
-    if "session" in scope_parts and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
-        scope = "session"
-    about = "" if scope == "once" else scope_parts.get("session") or scope_parts.get("always") or ""
-    # A sentence that begins with an allowed thing ("all rst files are fine") agrees to just that, unless a yes follows.
-    text_after = "".join(re.split(CLAUSE_END, sentence.strip(PUNCTUATION))[1:])
-    agrees_after = (
-        agrees_somewhere(text_after, language) or yes_or_no(re.split(LAST_CLAUSE, plain)[-1], language) == "yes"
-    )
-    is_bounded = begins_with_scope and bool(named_in(about, language)) and not agrees_after
-    return Parts(
-        sentence.strip(), scope, about, "background" in scope_parts and "foreground" not in scope_parts, is_bounded
-    )
-
-
-def _without(name: str, text: str, replacement: str, language: str) -> tuple[str, list[re.Match[str]]]:
-    """Returns the text with each match of the named patterns replaced by `replacement`, and the matches."""
-    matches: list[re.Match[str]] = []
-    for code in languages_in(text, language):
-        for pattern in fitting(code, name, text):
-            offset = 0
-            while (match := pattern.search(text, offset)) and match[0]:
-                matches.append(match)
-                text = text[: match.start()] + replacement + text[match.end() :]
-                # The replacement may match again, so the search goes on after it.
-                offset = match.start() + len(replacement)
-    return text, matches
 
 
 def _begins_agreeing(plain: str, language: str) -> bool:
@@ -372,7 +330,7 @@ def _refusal(plain: str, language: str) -> str:
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     first_part, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first_kind = next(kinds_in(plain, language), "") if separator else ""
-    if first_kind not in ("refuse", "glue") or yes_or_no(first_part, language) != "no":
+    if first_kind not in ("refuse", "glue", "pause") or yes_or_no(first_part, language) != "no":
         return ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
