@@ -104,7 +104,7 @@ def with_plain_deeds(text: str, deeds: Collection[str], language: str) -> str:
     if not deeds or search("answers.more", text, language):
         return text
     languages = languages_in(text, language)
-    named = "|".join(re.escape(deed) for deed in deeds if deed not in ASKED_DEEDS) or NEVER
+    named = "|".join(re.escape(deed) for deed in deeds)
     kinds = {*deeds, *(f"verb.{deed}" for deed in deeds)}
     verbs = "|".join(rule.source for code in languages for kind, rule in entries(code, "answers") if kind in kinds)
     for code in languages:
@@ -158,7 +158,7 @@ def _is_slip(word: str, known: str) -> bool:
         return True
     if min(len(word), len(known)) < SLIP or len(known) <= SLIP or abs(len(word) - len(known)) > 1:
         return False
-    start = next((place for place, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), SLIP)
+    start = next((place for place, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), min(len(word), len(known)))
     rest, known_rest = word[start:], known[start:]
     swapped = rest[1:2] + rest[:1] + rest[2:]
     return known_rest in (rest[1:], swapped) or rest == known_rest[1:] or rest[1:] == known_rest[1:]
@@ -200,7 +200,7 @@ class ScopeWords(NamedTuple):
         if not self.names:
             return bool(word_kinds & {"spared", "long", "rest"})
         is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
-        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"}) or {"all", "of"} <= word_kinds
+        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"}) or {"all", "of", "day"} <= word_kinds
         return self._joins_its_name and ("spared" in word_kinds or is_lasting)
 
     @property

@@ -130,6 +130,7 @@ def _read(plain: str, language: str) -> WholeAnswer:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
         answer = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
         return answer._replace(bounded=parts.bounded, against=is_against)
+    word = word or ("no" if not parts.scope and _only_refuses(plain, language) else "")
     reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
     if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
@@ -246,6 +247,8 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
         return False
     if fullmatch("scopes.praises", clause, language):
         return not search("scopes.condition", clause, language)
+    if fullmatch("scopes.reasons", clause, language):
+        return True
     if search("scopes.asks_for", clause, language):
         return False
     busy_remark = agreed.background and fullmatch("scopes.busy", clause, language)
@@ -326,6 +329,9 @@ def _begins_agreeing(plain: str, language: str) -> bool:
 
 def _refusal(plain: str, language: str) -> str:
     """Returns the reason in `no, because …`; empty where the text does not begin with a no."""
+    clauses = _clauses(plain, language)
+    if len(clauses) > 1 and yes_or_no(clauses[0], language) == "no":
+        return plain
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     first_part, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
@@ -334,6 +340,13 @@ def _refusal(plain: str, language: str) -> str:
         return ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
+
+
+def _only_refuses(plain: str, language: str) -> bool:
+    """Says whether each clause refuses or is only polite, and at least one refuses: `thanks, but no thanks`."""
+    clauses = (without("scopes.joint", clause, "", language)[0] for clause in _clauses(plain, language))
+    kinds_of_clauses = [set(kinds_in(clause, language)) for clause in clauses]
+    return {"refuse"} <= set().union(*kinds_of_clauses) <= {"refuse", "glue", "pause"}
 
 
 def _orders_else(plain: str, language: str) -> bool:
