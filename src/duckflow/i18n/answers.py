@@ -226,7 +226,14 @@ def _clauses(plain: str, language: str) -> list[str]:
     for code in languages_in(plain, language):
         for rule in fitting(code, "scopes.parts", plain):
             plain = rule.sub("\n", plain)
-    return [clause for part in plain.split("\n") if (clause := part.strip(PUNCTUATION + ";:-"))]
+    parts = (part.strip(PUNCTUATION + ";:-") for part in plain.split("\n"))
+    return [clause for part in parts for clause in _after_yes(part, language) if clause]
+
+
+def _after_yes(clause: str, language: str) -> tuple[str, ...]:
+    """Splits a clause after a word that only says yes: `yes I know`."""
+    word, _, rest = clause.partition(" ")
+    return (word, rest) if rest and set(kinds_in(word, language)) == {"yes"} else (clause,)
 
 
 def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
