@@ -9,7 +9,7 @@ from duckflow.i18n.words import fitting, languages_in, search
 
 Scope = Literal["", "once", "session", "always"]
 PLACES = ("foreground", "background")
-PARTS = (*PLACES, "session", "always", "aside", "once")
+PARTS = (*PLACES, "exception", "session", "always", "aside", "once")
 """Names of the parts that are taken out of a sentence, in this order."""
 PUNCTUATION = " 。、.,!！"
 SPLIT = r"(?<=[^\x00-\x7f👍]) (?=[^\x00-\x7f👍])| (?=[,.;])"
@@ -48,7 +48,7 @@ def taken_apart(plain: str, language: str) -> Parts:
                 scope_parts[part] = scope_parts.get(part) or about
     if sentence != plain:
         sentence, _ = without("scopes.joint", sentence, " ", language)
-    scope: Scope = "once" if "once" in scope_parts else "always" if "always" in scope_parts else ""
+    scope: Scope = "once" if {"once", "exception"} & scope_parts.keys() else "always" if "always" in scope_parts else ""
     if "session" in scope_parts and (not scope or (scope == "always" and search("scopes.bounds", plain, language))):
         scope = "session"
     about = "" if scope == "once" else scope_parts.get("session") or scope_parts.get("always") or ""

@@ -119,7 +119,10 @@ def _read(plain: str, language: str) -> WholeAnswer:
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
     parts = taken_apart(plain, language)
-    if asks(parts.rest, language) or ends_asking(parts.rest, language) or begins("answers.asked", plain, language):
+    # "Approve all of it" asks a user to decide, but it is an answer where a user says it.
+    orders = begins("asking.say", plain, language) and _begins_agreeing(plain, language)
+    asks_back = asks(parts.rest, language) or ends_asking(parts.rest, language)
+    if (asks_back and not orders) or begins("answers.asked", plain, language):
         order = _polite_order(plain, language)
         answer = _read(order, language) if order else WholeAnswer()
         return answer if answer.plain_yes else WholeAnswer(asks=True, waits=waits, against=is_against)
@@ -205,6 +208,8 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
             says_yes |= bool(remaining_kinds & {"yes", "agree"})
             for_good = parts.scope == PERMANENT and _names_always(clause, language)
             agreed_answer = _wider(agreed_answer, parts.scope, parts.about, for_good, parts.background)
+        elif parts.background and fullmatch("scopes.begins", parts.rest.strip(PUNCTUATION), language):
+            says_yes, agreed_answer = True, agreed_answer._replace(background=True)
         elif scope_reading.only_once:
             agreed_answer = _wider(agreed_answer, "once", "", False, False)
         elif scope_reading.allows and not (agreed_answer.about and scope_reading.names):
