@@ -201,6 +201,7 @@ class ScopeWords(NamedTuple):
             return bool(word_kinds & {"spared", "long", "rest"})
         is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
         is_lasting |= {"rest", "link", "allow"} <= word_kinds or {"also", "long"} <= word_kinds
+        is_lasting |= {"also", "allow"} <= word_kinds and self.kinds.count("link") > 1
         is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"}) or {"all", "of", "day"} <= word_kinds
         return self._joins_its_name and ("spared" in word_kinds or is_lasting)
 

@@ -144,11 +144,13 @@ def _read(plain: str, language: str) -> WholeAnswer:
         is_doubtful = (
             waits
             or has_condition
-            or agrees_somewhere(plain, language, ["yes"])
             or search("answers.twice", plain, language)
             or fullmatch("answers.orders", last_clause, language)
         )
-        return WholeAnswer("other" if is_doubtful else "no", "" if is_doubtful else reason, waits=waits, against=True)
+        if is_doubtful:
+            condition = search("scopes.condition", plain, language) is not None
+            return WholeAnswer(condition=condition, waits=waits, against=True)
+        return WholeAnswer("no", reason, waits=waits, against=True)
     scope_reading = scope_words(plain, language)
     if scope_reading.allows and not waits and ("grant" in scope_reading.kinds or _begins_agreeing(plain, language)):
         scope: Scope = (
@@ -196,11 +198,11 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
     agreed_answer, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in _clauses(plain, language):
         word_kinds = set(kinds_in(clause, language))
-        if "refuse" in word_kinds and not word_kinds & {"", "yes"}:
-            return read
         parts = taken_apart(clause, language)
         scope_reading = scope_words(clause, language)
         has_scope = parts.scope or parts.background or parts.rest != clause
+        if "refuse" in word_kinds and not word_kinds & {"", "yes"} and not has_scope:
+            return read
         remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
         if word_kinds <= SAYS_LITTLE:
             says_yes |= bool(word_kinds & {"yes", "agree"})
@@ -341,15 +343,16 @@ def _begins_agreeing(plain: str, language: str) -> bool:
 
 def _refusal(plain: str, language: str) -> str:
     """Returns the reason in `no, because …`; empty where the text does not begin with a no."""
-    clauses = _clauses(plain, language)
-    if len(clauses) > 1 and yes_or_no(clauses[0], language) == "no":
-        return plain
     # The no may have several words: "rather not, …".
     splits = _split_reason(plain), _split_reason(plain, SIGNS)
     first_part, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first_kind = next(kinds_in(plain, language), "") if separator else ""
     if first_kind not in ("refuse", "glue", "pause") or yes_or_no(first_part, language) != "no":
-        return ""
+        # The no may stand in the first clause, or in the last one after a reason.
+        clauses = _clauses(plain, language)
+        words = [yes_or_no(clause, language) for clause in clauses]
+        refuses = len(words) > 1 and (words[0] == "no" or (words[-1] == "no" and "yes" not in words))
+        return plain if refuses else ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
 
