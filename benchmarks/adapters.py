@@ -5,10 +5,6 @@ from pathlib import Path
 from typing import Any
 
 
-GATE_VERBS = "run write delete move install commit push pull merge deploy build download fetch open update upgrade restart clean clear wipe reset format kill apply create start test"
-"""The verbs of what Gates ask about: the operations of the tools, and common words of commands."""
-
-
 def workspace(folder: str) -> Any:
     from duckflow.safety.workspace import Workspace
 
@@ -49,8 +45,10 @@ def answer(text: str) -> str:
 
 
 def _deeds(text: str) -> frozenset[str]:
+    from duckflow.i18n.answer_words import asked_deeds
+
     quoted_words = (word for command in re.findall("`([^`]+)`", text) for word in command.split())
-    return frozenset((*GATE_VERBS.split(), *quoted_words))
+    return asked_deeds().union(quoted_words)
 
 
 def whole_answer(text: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from duckflow.i18n.answer_words import may_be_goal, yes_or_no
 from duckflow.i18n.answer_scope import named_in
+from duckflow.i18n.answer_words import may_be_goal, yes_or_no
 from duckflow.i18n.answers import about_plan, read_answer, read_whole, without_reference
 
 PHRASES = [
@@ -118,6 +118,68 @@ def test_a_long_answer_is_read_at_once() -> None:
     for text in ("はい" * 20_000, "ok " * 20_000, "それで" * 20_000, "no, " + "a" * 50_000):
         read_answer(text)
     assert time.process_time() - begin < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "scope"),
+    [
+        ("yes, delete it", "other", ""),
+        ("yes delte", "other", ""),
+        ("ok, proced with it pls", "yes", ""),
+        ("absolutly", "yes", ""),
+        ("y & put it in the bg", "yes", ""),
+        ("いいっすよ", "yes", ""),
+        ("やっちゃってください", "yes", ""),
+        ("かまわんよ", "yes", ""),
+        ("yes, we have backups", "yes", ""),
+        ("問題なさそうなのでお願いします", "yes", ""),
+        ("yes, that has a bug", "other", ""),
+        ("うん、それは本番だし", "other", ""),
+        ("sure, and the earth is flat", "other", ""),
+        ("yeah because that always works", "other", ""),
+        ("yeah right", "other", ""),
+        ("great, just great", "other", ""),
+        ("はいはい、わかったわかった", "other", ""),
+        ("ちょっと自信ないな", "other", ""),
+        ("I wouldn't say no, but I wouldn't say yes", "other", ""),
+        ("ちょっと待って", "other", ""),
+        ("thanks but no thanks", "no", ""),
+        ("やらなくていいので、まずログを読んでください", "no", ""),
+        ("それはやりすぎなのでやめて", "no", ""),
+        ("go for it, but it's not a free pass", "yes", "once"),
+        ("今回は許すけど、毎回OKってわけじゃないからね", "yes", "once"),
+        ("yes for this single run, keep asking for the rest", "yes", "once"),
+        ("approve everything of this sort till I log off", "yes", "session"),
+        ("yes, I don't need to confirm curl again", "yes", "session"),
+        ("sure, same goes for all .ts files", "yes", "session"),
+        ("yes、このターミナル閉じるまで全部許可", "yes", "session"),
+        ("yes, in a new folder forever", "other", ""),
+    ],
+)
+def test_an_answer_is_read_by_its_clauses_and_endings(text: str, verdict: str, scope: str) -> None:
+    answer = read_whole(text)
+    assert (answer.verdict, answer.scope) == (verdict, scope)
+
+
+@pytest.mark.parametrize(
+    ("text", "deeds", "verdict"),
+    [
+        ("yes, delete it", ["delete"], "yes"),
+        ("yes, delete it, and don't ask again", ["delete"], "yes"),
+        ("yes, delete it", ["write"], "other"),
+        ("don't delete it", ["delete"], "no"),
+        ("yes, delete the other one", ["delete"], "other"),
+        ("yes, delete that too", ["delete"], "other"),
+        ("start over", ["run"], "other"),
+        ("はい、削除で問題ないです", ["delete"], "yes"),
+        ("取り消して", ["delete"], "no"),
+        ("消してから進めて", ["delete"], "other"),
+        ("pls run `npm install`", ["run", "npm", "install"], "yes"),
+        ("not now", ["run", "echo", "not", "now"], "no"),
+    ],
+)
+def test_what_was_asked_about_may_be_said_once_more(text: str, deeds: list[str], verdict: str) -> None:
+    assert read_whole(text, "en", frozenset(deeds)).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from duckflow.events.types import ActionFinished, Event, QuestionAsked
+from duckflow.events.types import ActionFinished, Event, QuestionAsked, QuestionClosed
 from duckflow.i18n.words import Words
 from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
@@ -107,6 +107,35 @@ async def test_a_yes_to_something_else_is_asked_again_and_is_no_refusal(tmp_path
     story.words = (word, "yes, write it")
     await story.tell("go")
     assert (story.folder / "a.txt").exists()
+
+
+COMMIT = "git commit -m ready"
+
+
+@pytest.mark.parametrize(
+    ("command", "said", "meant"),
+    [
+        (COMMIT, "yes, commit it", True),
+        (COMMIT, "はい、コミットして", True),
+        (COMMIT, "ok, run `git commit`", True),
+        (COMMIT, "yes, push it", False),
+        (COMMIT, "yes, explain it", False),
+        (COMMIT, "don't commit it", False),
+        ("rm -r build", "go ahead and delete it", True),
+        ("touch maybe later not now", "maybe later", False),
+        ("touch maybe later not now", "not now", False),
+        ("git stash drop", "drop it", False),
+    ],
+)
+async def test_a_yes_counts_where_it_repeats_the_action_that_was_asked_about(
+    tmp_path: Path, command: str, said: str, meant: bool
+) -> None:
+    """The words of a command are the model's own, so none of them makes a yes of what the user says."""
+    story = Speaking(tmp_path, [decide(act("shell.run", command=command)), END], mode="ask")
+    story.words = (said, "no")
+    await story.tell("go")
+    answer = story.all(QuestionClosed)[0].answer
+    assert answer and (answer.choice == "yes") is meant
 
 
 async def test_a_no_holds_for_what_was_asked_about(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
-from duckflow.i18n.answer_words import means_either, without_politeness
 from duckflow.i18n.answer_scope import AGREED, without
+from duckflow.i18n.answer_words import means_either, without_politeness
 from duckflow.i18n.answers import (
     WholeAnswer,
     means_always,
@@ -31,9 +31,17 @@ FREE = "free"
 UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_call": "duck.words"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """The choices that a plain yes or a plain no selects."""
-DEEDS = {"edit": "write", "make": "write"}
-"""Verbs in names of operations that mean the same as another verb."""
-COMMAND_WORD = r"(?<!\S)[a-z]{3,}(?!\S)"
+DEEDS = {
+    "edit": "write",
+    "make": "write",
+    "rm": "delete",
+    "mv": "move",
+    "mkdir": "write",
+    "curl": "download",
+    "wget": "download",
+}
+"""Verbs in names of operations, and programs, that mean the same as another verb."""
+COMMAND_WORD = r"(?<!\S)[a-z]{2,}(?!\S)"
 """Matches a word of a command that may be a verb: `commit` in `git commit -m ready`."""
 UNREAD = WholeAnswer()
 SHOWN = 60
@@ -308,7 +316,7 @@ def _deeds(question: Question) -> frozenset[str]:
     if deletes or len(verbs) != 1:
         return frozenset({"delete"} if deletes else ())
     commands = question.gate.commands if question.gate and len(operations) == 1 else ()
-    return frozenset((*verbs, *re.findall(COMMAND_WORD, " ".join(commands))))
+    return frozenset((*verbs, *(DEEDS.get(word, word) for word in re.findall(COMMAND_WORD, " ".join(commands)))))
 
 
 def _needs_word(question: Question) -> bool:

@@ -13,12 +13,11 @@ from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
-from duckflow.i18n.words import NEVER, begins, entries, facts_of, fullmatch, languages_in, rules, search
+from duckflow.i18n.words import NEVER, begins, entries, facts_of, fullmatch, languages, languages_in, rules, search
 from duckflow.state.question import GATE_KEYS, NUMBERED_CHOICES
 
-ASKED_DEEDS = frozenset(("run", "write", "delete", "move", "install", "push", "commit"))
-"""The kinds of verbs that may name the action that a Gate asks about."""
-DEEDS = {*ASKED_DEEDS, "deed", "pause", "thing"}
+DEEDS = {"run", "write", "delete", "move", "install", "push", "commit", "deed", "pause", "thing"}
+SAYS_NO_DEED = {"deed", "pause", "thing"}
 REASONS = {*DEEDS, "reason"}
 """The kinds of words in a no that tell what the user wants instead, or why."""
 KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
@@ -98,18 +97,29 @@ def means_either(text: str, language: str) -> bool:
     return fullmatch("answers.either", plain_text, language) is not None
 
 
+VERB = "verb."
+
+
+@cache
+def asked_deeds() -> frozenset[str]:
+    """Returns the actions that a question may be about and that people name in an answer."""
+    kinds = {kind for code in languages() for kind, _ in entries(code, "answers")}
+    return frozenset(kind.removeprefix(VERB) for kind in kinds if kind.startswith(VERB) or kind in DEEDS - SAYS_NO_DEED)
+
+
 def with_plain_deeds(text: str, deeds: Collection[str], language: str) -> str:
-    """Replaces each order for just the action that was asked about ("delete it") by "do it". `deeds` holds the kinds of
-    words that name this action, or words of the command. A text that adds something ("that too") stays as it is."""
+    """Replaces each order for just the action that was asked about ("delete it") by "do it". `deeds` holds the actions,
+    and the words of the command, which count only after a verb ("run npm install"): the model chooses them. A text that
+    adds something ("that too") stays as it is."""
     if not deeds or search("answers.more", text, language):
         return text
     languages = languages_in(text, language)
     named = "|".join(re.escape(deed) for deed in deeds)
-    kinds = {*deeds, *(f"verb.{deed}" for deed in deeds)}
+    kinds = {*deeds, *(f"{VERB}{deed}" for deed in deeds)} - SAYS_NO_DEED
     verbs = "|".join(rule.source for code in languages for kind, rule in entries(code, "answers") if kind in kinds)
     for code in languages:
         for rule, plain_deed in zip(rules(code, "answers.repeated"), rules(code, "answers.plain_deed"), strict=False):
-            source = rule.source.replace("VERB", f"{named}|{verbs}").replace("NAMED", f"(?:{named})(?: (?:{named}))*")
+            source = rule.source.replace("VERB", verbs or NEVER).replace("NAMED", f"(?:{named})(?: (?:{named}))*")
             text = re.sub(source, plain_deed.source, text, flags=re.IGNORECASE)
     return text
 
@@ -158,7 +168,10 @@ def _is_slip(word: str, known: str) -> bool:
         return True
     if min(len(word), len(known)) < SLIP or len(known) <= SLIP or abs(len(word) - len(known)) > 1:
         return False
-    start = next((place for place, (one, other) in enumerate(zip(word, known, strict=False)) if one != other), min(len(word), len(known)))
+    start = next(
+        (place for place, (one, other) in enumerate(zip(word, known, strict=False)) if one != other),
+        min(len(word), len(known)),
+    )
     rest, known_rest = word[start:], known[start:]
     swapped = rest[1:2] + rest[:1] + rest[2:]
     return known_rest in (rest[1:], swapped) or rest == known_rest[1:] or rest[1:] == known_rest[1:]
@@ -179,7 +192,9 @@ def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str
     }
     words = [*_words(languages, "scopes", scope_kinds)]
     sources = (re.sub(r"\(\?P<\w+>", "(?:", source) for _, source in words)
-    return re.compile("|".join((NAME_GAP, *(f"({source})" for source in sources)))), tuple(kind[5:] for kind, _ in words)
+    return re.compile("|".join((NAME_GAP, *(f"({source})" for source in sources)))), tuple(
+        kind[5:] for kind, _ in words
+    )
 
 
 class ScopeWords(NamedTuple):
@@ -202,7 +217,11 @@ class ScopeWords(NamedTuple):
         is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
         is_lasting |= {"rest", "link", "allow"} <= word_kinds or {"also", "long"} <= word_kinds
         is_lasting |= {"also", "allow"} <= word_kinds and self.kinds.count("link") > 1
-        is_lasting |= "long" in word_kinds and bool(word_kinds & {"grant", "rest"}) or {"all", "of", "day"} <= word_kinds
+        is_lasting |= ("long" in word_kinds and bool(word_kinds & {"grant", "rest"})) or {
+            "all",
+            "of",
+            "day",
+        } <= word_kinds
         return self._joins_its_name and ("spared" in word_kinds or is_lasting)
 
     @property

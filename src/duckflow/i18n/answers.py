@@ -216,7 +216,9 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
             agreed_answer = _wider(agreed_answer, "once", "", False, False)
         elif scope_reading.allows and not (agreed_answer.about and scope_reading.names):
             scope: Scope = "always" if "always" in scope_reading.kinds else "session"
-            agreed_answer = _wider(agreed_answer, scope, "".join(scope_reading.names), _names_always(clause, language), False)
+            agreed_answer = _wider(
+                agreed_answer, scope, "".join(scope_reading.names), _names_always(clause, language), False
+            )
         elif not _only_remarks(clause, agreed_answer, language):
             unclear_clauses.append(clause)
     if not says_yes:
