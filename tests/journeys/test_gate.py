@@ -122,6 +122,8 @@ COMMIT = "git commit -m ready"
         (COMMIT, "yes, explain it", False),
         (COMMIT, "don't commit it", False),
         ("rm -r build", "go ahead and delete it", True),
+        ("rm commit", "yes, commit it", False),
+        (f"{COMMIT}; rm -r build", "yes, commit it", False),
         ("touch maybe later not now", "maybe later", False),
         ("touch maybe later not now", "not now", False),
         ("git stash drop", "drop it", False),

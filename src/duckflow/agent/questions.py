@@ -41,8 +41,8 @@ DEEDS = {
     "wget": "download",
 }
 """Verbs in names of operations, and programs, that mean the same as another verb."""
-COMMAND_WORD = r"(?<!\S)[a-z]{2,}(?!\S)"
-"""Matches a word of a command that may be a verb: `commit` in `git commit -m ready`."""
+NAMED_ACTION = r"(?:\$ )?([a-z]{2,})(?: ([a-z]{2,}))?(?: [^;&|<>`$\n]*)?"
+"""Matches a single command, its program and the word after it, which may be a verb: `git commit -m ready`."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 BEGUN = 6
@@ -308,15 +308,17 @@ def _words(label: str) -> set[str]:
 
 
 def _deeds(question: Question) -> frozenset[str]:
-    """Returns the verb for what the operations of the question do, and the words of a single command; an empty set if
-    they do different things. To undo new files means to delete them."""
+    """Returns the verb for what the operations of the question do, and the program and the action of a single command;
+    an empty set if they do different things. To undo new files means to delete them."""
     operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     deletes = operations == ("undo",) and all(impact.change == "delete" for impact in impacts)
     if deletes or len(verbs) != 1:
         return frozenset({"delete"} if deletes else ())
     commands = question.gate.commands if question.gate and len(operations) == 1 else ()
-    return frozenset((*verbs, *(DEEDS.get(word, word) for word in re.findall(COMMAND_WORD, " ".join(commands)))))
+    named = re.fullmatch(NAMED_ACTION, commands[0]) if len(commands) == 1 else None
+    program, action = named.group(1, 2) if named else ("", "")
+    return frozenset((*verbs, *filter(None, (DEEDS.get(program, program), "" if program in DEEDS else action))))
 
 
 def _needs_word(question: Question) -> bool:
