@@ -1,6 +1,5 @@
 """The classes that the reference scorers drive: the product's own, with their default settings, nothing else."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -38,23 +37,18 @@ def classify(command: str) -> str:
 
 def answer(text: str) -> str:
     """Reads an answer as at a Gate that asks about the very action the answer names, if a Gate can ask about it."""
+    from duckflow.i18n.answer_words import asked_deeds
     from duckflow.i18n.answers import read_answer
 
-    read = read_answer(text, deeds=_deeds(text))
+    read = read_answer(text, deeds=asked_deeds())
     return read.choice if read else "other"
 
 
-def _deeds(text: str) -> frozenset[str]:
-    from duckflow.i18n.answer_words import asked_deeds
-
-    quoted_words = (word for command in re.findall("`([^`]+)`", text) for word in command.split())
-    return asked_deeds().union(quoted_words)
-
-
 def whole_answer(text: str) -> dict[str, Any]:
+    from duckflow.i18n.answer_words import asked_deeds
     from duckflow.i18n.answers import read_whole
 
-    reply = read_whole(text, deeds=_deeds(text))
+    reply = read_whole(text, deeds=asked_deeds())
     read = {name: getattr(reply, name) for name in ("scope", "about", "condition", "background")}
     return {"kind": reply.verdict, **read}
 
