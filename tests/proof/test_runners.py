@@ -59,7 +59,7 @@ async def test_with_nodes_own_runner_only_a_failure_on_old_code_is_proof(tmp_pat
     proof = await tried(tmp_path, "node --test", ("app.mjs", old, new), ("app.test.mjs", None, NODE_TESTS))
     assert proof.red == ("app.test.mjs::twice is two",), proof
     assert proof.untold == ("app.test.mjs::it is there", "app.test.mjs::more is new")
-    assert proof.why and proof.why.key == "proof.passes_before"
+    assert proof.why and proof.why.key == "proof.some_before"
 
 
 @pytest.mark.slow

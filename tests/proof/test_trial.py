@@ -191,6 +191,29 @@ async def test_a_file_that_cannot_be_loaded_on_the_old_code_does_not_stop_the_ot
     assert (proof.red, proof.noticing) == (("test_app.py::test_double",), ("test_new.py::test_triple",)), proof
 
 
+async def test_of_a_test_that_cannot_run_on_the_old_code_nobody_says_that_it_passes_there(tmp_path: Path) -> None:
+    words = "\n\ndef words(text):\n    parts = text.split()\n    return parts\n"
+    bodies = {
+        "callable": "assert callable(words)",
+        "crash": "first = words('a b')[0].upper()\n    assert first == 'A'",
+        "nothing": "words('a')\n    assert True",
+    }
+    after = {"app.py": NEW + words, "test_kept.py": source("assert callable(double)")}
+    for name, body in bodies.items():
+        after[f"test_{name}.py"] = f"from app import words\n\n\ndef test_{name}():\n    {body}\n"
+    after["test_inside.py"] = "import app\n\n\ndef test_inside():\n    assert callable(app.words)\n"
+    proof = await tried(tmp_path, {"app.py": NEW}, after)
+    assert proof.passing_before == ("test_kept.py::test_double",), proof
+    told = {phrase.key: phrase.values for phrase in proof.parts()}
+    assert (told["proof.hollow"]["names"], told["proof.guarding_new"]["count"]) == ("test_double", 1), told
+    assert "proof.guarding" not in told and told["proof.hollow_new"]["count"] == len(bodies), told
+
+
+async def test_a_test_of_unchanged_code_is_compared_with_nothing(tmp_path: Path) -> None:
+    proof = await tried(tmp_path, {"app.py": NEW}, {"app.py": NEW, "test_app.py": source("assert double(2) == 4")})
+    assert [phrase.key for phrase in proof.parts()] == ["proof.guarding_alone"] and proof.verdict == "guards", proof
+
+
 async def test_old_code_that_never_ends_is_red_and_the_other_tests_are_tried_without_it(tmp_path: Path) -> None:
     endless = OLD + "\n\ndef down(x):\n    while x != 0:\n        x -= 2\n    return x\n"
     ending = NEW + "\n\ndef down(x):\n    while x > 0:\n        x -= 2\n    return x\n"

@@ -151,7 +151,10 @@ class RedGreenTrial:
         versions_before = {change.path: change.before for change in self.questions.code}
         green_before, red_before = runner.read(await folder.printed(command, versions_before, deadline))
         self._red |= {name for test, name in wanted_tests.items() if test in green_now & red_before}
-        self._why = say("proof.passes_before" if green_before & wanted_tests.keys() else "proof.no_before")
+        untold_tests = wanted_tests.keys() - (green_now & red_before)
+        passing_tests = untold_tests & green_before
+        key = "passes_before" if passing_tests == untold_tests else "some_before" if passing_tests else "no_before"
+        self._why = say(f"proof.{key}", count=len(passing_tests))
 
     async def _on_new(self, runs: TestRuns) -> None:
         """Runs the tests in the copy. The tests must pass here: only then does a failure on other code mean
@@ -259,6 +262,8 @@ class RedGreenTrial:
             noticing=tuple(sorted(noticing_tests)),
             guarding=tuple(sorted(guarding_tests)),
             hollow=tuple(sorted(hollow_tests)),
+            passing_before=tuple(sorted(self._green & (guarding_tests | hollow_tests))) if questions.code else (),
+            absent_before=tuple(sorted(self._absent & (guarding_tests | hollow_tests))),
             untold=tuple(untold_tests),
             why=cause if untold_tests or not known_tests else None,
             seconds=seconds,

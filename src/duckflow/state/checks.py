@@ -21,6 +21,16 @@ class UnaskedChange(FrozenData):
     hunk_id: str
 
 
+class RunBefore(NamedTuple):
+    """Tests, by how they ended on the code before a change."""
+
+    passed: tuple[str, ...]
+    absent: tuple[str, ...]
+    """Tests that cannot run there, because they need something that is missing."""
+    other: tuple[str, ...]
+    """Tests that were not run there."""
+
+
 class Proof(FrozenData):
     """Says what the tests of a change prove. Tests are named as pytest does, `tests/test_x.py::test_y`. All lists of
     tests are empty for a turn that did not change both tests and code."""
@@ -30,10 +40,15 @@ class Proof(FrozenData):
     noticing: tuple[str, ...] = ()
     """Tests of new names. They fail when the new code is broken on purpose."""
     guarding: tuple[str, ...] = ()
-    """Tests that pass without the change, but fail when code that they run is broken on purpose."""
+    """Tests that prove nothing of the change, but fail when code that they run is broken on purpose."""
     hollow: tuple[str, ...] = ()
-    """Tests that show nothing: they pass without the change and when the code is broken on purpose, assert nothing that
-    could be false, or are copies of other tests."""
+    """Tests that show nothing: they notice no change and no break of the code, assert nothing that could be false, or
+    are copies of other tests."""
+    passing_before: tuple[str, ...] = ()
+    """Those of `guarding` and `hollow` that were run on the code before the change and passed there."""
+    absent_before: tuple[str, ...] = ()
+    """Those of `guarding` and `hollow` that cannot run on the code before the change, because they need something that
+    is missing there."""
     untold: tuple[str, ...] = ()
     """Tests that could not be tried, so that nothing is known about them."""
     why: Phrase | None = None
@@ -50,19 +65,35 @@ class Proof(FrozenData):
             return "hollow"
         if self.red or self.noticing:
             return "proven"
-        return "guards" if self.guarding and not self.untold else "unknown"
+        return "guards" if set(self.guarding) - set(self.absent_before) and not self.untold else "unknown"
 
     @property
     def holds(self) -> bool:
         """Says whether the work counts as proven where proof is required (`--require-proof`)."""
         return self.verdict == "proven"
 
+    def by_run_before(self, tests: tuple[str, ...]) -> RunBefore:
+        """Returns these tests by how they ended on the code before the change."""
+        passed, absent = set(self.passing_before), set(self.absent_before)
+        return RunBefore(
+            tuple(name for name in tests if name in passed),
+            tuple(name for name in tests if name in absent),
+            tuple(name for name in tests if name not in passed | absent),
+        )
+
     def parts(self) -> tuple[Phrase, ...]:
         """Returns the parts of the line that tells a person about the proof."""
-        tests_by_kind = (("red", self.red), ("noticing", self.noticing), ("guarding", self.guarding))
+        guarding, hollow = self.by_run_before(self.guarding), self.by_run_before(self.hollow)
+        tests_by_kind = (
+            ("red", self.red),
+            ("noticing", self.noticing),
+            ("guarding", guarding.passed),
+            ("guarding_new", guarding.absent),
+            ("guarding_alone", guarding.other),
+        )
         phrases = [say(f"proof.{name}", count=len(tests)) for name, tests in tests_by_kind if tests]
-        if self.hollow:
-            phrases.append(say("proof.hollow", count=len(self.hollow), names=named(self.hollow)))
+        for name, tests in (("hollow", hollow.passed), ("hollow_new", (*hollow.absent, *hollow.other))):
+            phrases += [say(f"proof.{name}", count=len(tests), names=named(tests))] if tests else []
         if self.untold:
             phrases.append(say("proof.untold", count=len(self.untold)))
         phrases += [self.why] if self.why else []

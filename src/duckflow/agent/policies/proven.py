@@ -52,12 +52,14 @@ class ProveByTrial(Policy):
         if not turn.ending or turn.ending.outcome != "done":
             return None
         proof = await self._proof(turn)
-        kind, tests = _without_proof(proof, self._tried[0] if self._tried else []) if proof else ("", ())
-        if not proof or not tests or kind in self._told:
+        without_proof = _without_proof(proof, self._tried[0] if self._tried else []) if proof else {}
+        kind = next(iter(without_proof), "").partition("_new")[0]
+        if not proof or not kind or kind in self._told:
             return None
         self._told.add(kind)
         self._owner.emit(ProofTried(proof=proof))
-        return turn.note(kind, tests=", ".join(tests[:NAMED]))
+        notes = [turn.note(key, tests=", ".join(tests[:NAMED])) for key, tests in without_proof.items()]
+        return " ".join((*notes, turn.note(f"{kind}_next")))
 
     async def ending(self, turn: TurnSoFar, ending: Ending) -> None:
         """Reports the proof at the end of a turn, after all other policies."""
@@ -164,14 +166,17 @@ def _questions_of(changes: "list[FileVersions]") -> "TestsInQuestion | None":
     return questions_of(changes)
 
 
-def _without_proof(proof: Proof, changes: "list[FileVersions]") -> tuple[str, tuple[str, ...]]:
-    """Returns the key of a note about tests that do not prove the change, and the tests that it names; both empty if
-    there are none. If the turn changed no code, tests of existing code were what the user wanted."""
+def _without_proof(proof: Proof, changes: "list[FileVersions]") -> dict[str, tuple[str, ...]]:
+    """Returns the keys of the notes about tests that do not prove the change, each with the tests that it names; none
+    if all is well. If the turn changed no code, tests of existing code were what the user wanted."""
     if proof.hollow:
-        return "proof_hollow", proof.hollow
-    if proof.verdict == "guards" and any(is_code(change.path) for change in changes):
-        return "proof_guards", proof.guarding
-    return "", ()
+        hollow = proof.by_run_before(proof.hollow)
+        groups = {"proof_hollow": hollow.passed, "proof_hollow_new": (*hollow.absent, *hollow.other)}
+        return {key: tests for key, tests in groups.items() if tests}
+    passing_tests = proof.by_run_before(proof.guarding).passed
+    if proof.verdict == "guards" and passing_tests and any(is_code(change.path) for change in changes):
+        return {"proof_guards": passing_tests}
+    return {}
 
 
 def _passing_command(turn: TurnSoFar) -> str:
