@@ -16,7 +16,7 @@ from duckflow.state.checks import CheckReport
 from duckflow.state.data import say
 from duckflow.state.phase import Phase, Status
 from duckflow.state.plan import Step
-from duckflow.tools.shell.checkers import recognised
+from duckflow.tools.shell.checkers import judged, recognised
 from duckflow.tools.shell.runner_settings import deciding_files
 from tests.cli.shell import Shell
 from tests.journeys.plans import PROPOSE
@@ -629,6 +629,43 @@ def test_what_a_runner_is_told_by_can_decide_how_it_ends(path: str, text: str, c
     assert check
     report = CheckReport(check=check.name, kind=check.kind, ok=True, tests=1)
     assert deciding_files(report, 0, ["app.py", path], lambda _: text) == [path]
+
+
+PARTS = """import unittest, pytest
+
+
+class TestParts(unittest.TestCase):
+    def test_one_part_is_skipped(self):
+        for part in (1, 2):
+            with self.subTest(part=part):
+                if part == 2:
+                    self.skipTest("not here")
+
+    def test_plain(self):
+        self.assertTrue({})
+
+    @unittest.expectedFailure
+    def test_known(self):
+        self.fail()
+
+
+@pytest.mark.xfail
+def test_better_than_expected():
+    pass
+"""
+
+
+@pytest.mark.parametrize(("value", "line"), [(True, "✓ pytest (4)"), (False, "✗ pytest (1/4)")])
+async def test_as_many_tests_are_told_as_the_runner_says(tmp_path: Path, value: bool, line: str) -> None:
+    told = await reported(
+        tmp_path, act("file_ops.write_file", path="test_parts.py", content=PARTS.format(value)), "pytest"
+    )
+    assert told and told.line() == line, told
+
+
+def test_packages_are_no_tests() -> None:
+    check = recognised("go test ./...")
+    assert check and judged(check, 0, "ok  \tducks\t0.01s\nok  \tducks/pond\t0.02s\n", None).line() == "✓ go test ..."
 
 
 NODE = pytest.mark.skipif(not shutil.which("node"), reason="Node is not there")

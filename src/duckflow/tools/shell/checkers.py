@@ -46,7 +46,10 @@ COUNTS = {
     "jest": r"(?m)^Tests:.*?(\d+) passed",
     "vitest": r"(?m)^\s*Tests\s+.*?(\d+) passed",
 }
-"""Patterns for the number of tests that ran, as a runner prints it, for a run without a report."""
+"""Patterns for the tests that ran, as a runner prints them, for a run without a report. Go prints packages instead of a
+number of tests."""
+PYTEST_PASSED = re.compile(r"(?m)^(?:=+ )?(?:[^\n]*, )?(\d+) passed\b[^\n]* in \d[\d.]*s")
+"""A pattern for the number of passed tests in the last line of pytest."""
 BAD_NEWS = {
     "unittest": r"(?m)^FAILED \(.*",
     "doctest": r"(?m)^\*\*\*Test Failed\*\*\*.*",
@@ -203,10 +206,21 @@ class RunResults(NamedTuple):
 
     passed: list[str]
     failed: list[str]
+    skipped: int = 0
+    """The number of tests that are marked as skipped. Pytest marks a test that passed in the same way if a part of it
+    was skipped."""
 
     @property
     def ran(self) -> int:
         return len(self.passed) + len(self.failed)
+
+    def counted(self, runner: str, output: str) -> int:
+        """Returns the number of tests that ran. It is the one that pytest prints, as far as the report allows it: the
+        report alone cannot tell a skipped test from one with a skipped part."""
+        printed_counts = PYTEST_PASSED.findall(output) if runner == "pytest" else []
+        if not printed_counts:
+            return self.ran
+        return min(int(printed_counts[-1][:9]) + len(self.failed), self.ran + self.skipped)
 
 
 def _from_junit(text: str) -> RunResults | None:
@@ -217,7 +231,8 @@ def _from_junit(text: str) -> RunResults | None:
     names = {case: f"{case.get('classname', '')}::{case.get('name', '')}" for case in cases}
     failed_cases = [case for case in names if case.find("failure") is not None or case.find("error") is not None]
     passed_cases = [case for case in names if not {child.tag for child in case} & {"failure", "error", "skipped"}]
-    return RunResults([names[case] for case in passed_cases], [names[case] for case in failed_cases])
+    skipped = len(names) - len(passed_cases) - len(failed_cases)
+    return RunResults([names[case] for case in passed_cases], [names[case] for case in failed_cases], max(skipped, 0))
 
 
 def _from_json(text: str) -> RunResults:
@@ -265,23 +280,25 @@ def _did_not_run(check: RecognisedCheck, code: int, output: str) -> bool:
 def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | None) -> CheckReport:
     """Judges a run. Where a report was asked for, only the report shows success."""
     results = report.read() if report else None
+    ran_count = results.counted(check.words[0], output) if results else 0
     if not (results and (results.ran or results.failed)) and _did_not_run(check, code, output):
         return _result(check, None)
     if check.hidden:
         if results and results.failed:
-            return _failed(check, results.ran, len(results.failed), results.failed)
+            return _failed(check, ran_count, len(results.failed), results.failed)
         bad_news = re.search(BAD_NEWS.get(check.words[0], NEVER), output)
         return _failed(check, 0, *_printed(check, output)) if bad_news else _result(check, None)
     if report:
         if results is None:
             return _result(check, False if code and check.alone else None)
         if code or results.failed:
-            judged_run = _failed(check, results.ran, len(results.failed), results.failed)
+            judged_run = _failed(check, ran_count, len(results.failed), results.failed)
         else:
-            judged_run = _result(check, True if results.ran else None, results.ran)
+            judged_run = _result(check, True if results.ran else None, ran_count)
         return judged_run.model_copy(update={"passed": tuple(results.passed)})
     pattern = COUNTS.get(check.words[0]) if check.kind == "tests" else None
-    test_counts = [int(count) if count.isdecimal() else 1 for count in re.findall(pattern, output)] if pattern else []
+    matches: list[str] = re.findall(pattern, output) if pattern else []
+    test_counts = [int(match) if match.isdecimal() else 1 for match in matches]
     if code and not check.alone:
         return _result(check, None)
     if code:
@@ -290,7 +307,7 @@ def judged(check: RecognisedCheck, code: int, output: str, report: ReportFile | 
         return _result(check, True)
     # A runner of this kind prints one number. If one of several numbers is 0, another program printed the rest.
     ran_count = 0 if check.words[0] in ONE_COUNT and 0 in test_counts else sum(test_counts)
-    return _result(check, True if ran_count else None, ran_count)
+    return _result(check, True if ran_count else None, ran_count if any(map(str.isdecimal, matches)) else 0)
 
 
 def failed_check(calls: Iterable[list[str]], code: int, output: str) -> CheckReport | None:
