@@ -331,3 +331,38 @@ async def test_a_plan_whose_work_is_undone_is_open_again_until_the_redo(tmp_path
     assert shown() == [False, False]
     await story.chat.undo.restore(back=False)
     assert shown() == [True, True]
+
+
+async def test_the_goal_of_a_turn_goes_with_all_its_work(tmp_path: Path) -> None:
+    files = [act("file_ops.write_file", path=name, content="new\n") for name in ("a.txt", "b.txt")]
+    story = Story(tmp_path, [decide(*files, respond("ok"))])
+    await story.tell("write two files")
+    await story.chat.undo.restore(back=True, scope=UndoScope(paths=("a.txt",)))
+    assert story.session.state.five.goal == "write two files"
+    await story.chat.undo.restore(back=True, scope=UndoScope(turn=1))
+    assert story.session.state.five.goal == ""
+
+
+@pytest.mark.parametrize("wanted", [UndoScope(paths=("b.txt",)), UndoScope(step="b"), UndoScope()])
+async def test_a_step_is_open_again_if_a_file_of_it_is_undone(tmp_path: Path, wanted: UndoScope) -> None:
+    """The chat has changed the file, too: so undo does not bring it back as it was before the session."""
+    draft = decide(act("file_ops.write_file", path="b.txt", content="draft\n"), respond("ok"))
+    steps = [{"name": name, "success": f"{name}.txt exists"} for name in "abc"]
+    tasks = [
+        when(f"Now its step: {name}", {"tasks": [run(f"echo {name} >> {name}.txt && ls")]}) for name in ("a", "b", "c")
+    ]
+    run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
+    replies: list[Any] = [draft, PROPOSE, {"name": "Work", "steps": steps, "risks": []}, run_all, *tasks]
+    story = Story(tmp_path, [*replies, when("A background job has ended", report())])
+    for words in ("write a draft", "do the work", "yes"):
+        await story.tell(words)
+    assert (await job_ended(story)).status == "completed"
+    plan = story.session.state.plan
+    assert plan and [step.status for step in plan.steps] == ["completed"] * 3
+    if wanted.step:
+        wanted = wanted._replace(step=plan.steps[1].step_id)
+    await story.chat.undo.restore(back=True, scope=wanted)
+    done = [step.status == "completed" for step in plan.steps]
+    assert done == ([False] * 3 if wanted == UndoScope() else [True, False, True])
+    await story.chat.undo.restore(back=False)
+    assert all(step.status == "completed" for step in plan.steps)

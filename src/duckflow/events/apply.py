@@ -76,6 +76,7 @@ def decided(state: AgentState, event: happened.DecisionMade) -> None:
     state.prompt_pattern = event.decision.prompt_pattern
     if event.goal:
         _change(state, goal=event.goal)
+        state.goal_turn = state.turn
 
 
 def asked(state: AgentState, question: str) -> None:
@@ -96,6 +97,7 @@ def follow_plan(state: AgentState, plan: Plan | None) -> None:
         remaining_steps = [step for step in plan.steps if step.status != "completed" and step is not current_step]
         steps = [*([current_step] if current_step else []), *remaining_steps]
         _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
+        state.goal_turn = 0
     elif plan.status in ("completed", "failed"):
         state.five.plan_brief = []
 
@@ -296,6 +298,8 @@ def _undo_changes(state: AgentState, event: happened.TurnUndone) -> None:
     _drop_outdated(state, event.changed)
     for path in () if event.back else event.changed:
         _has_changed(state, path, event.turn)
+    if state.goal_turn in event.turns:
+        begin_anew(state)
     state.undone_last = event.back and bool(event.changed)
     state.files_changed = [path for path in state.files_changed if path not in event.cleared]
     state.changed_in |= {path: set[int]() for path in event.cleared if path in state.changed_in}
@@ -325,6 +329,7 @@ def _move(state: AgentState, event: happened.PhaseMoved | happened.StatusChanged
 def _change_five(state: AgentState, event: happened.FiveChanged) -> None:
     changed_items = event.delta.items()
     state.five = state.five.model_copy(update=changed_items)
+    state.goal_turn = state.turn if event.delta.goal else state.goal_turn
     if changed_items:
         # The values themselves are in the state.
         state.last_delta = ", ".join(changed_items)

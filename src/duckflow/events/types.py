@@ -171,6 +171,10 @@ class TurnUndone(Event):
     changed: tuple[str, ...] = ()
     cleared: tuple[str, ...] = ()
     """The files that are back as they were, because all changes of this session to them are undone."""
+    steps: tuple[str, ...] = ()
+    """The steps of jobs some of whose changes an undo has undone."""
+    turns: tuple[int, ...] = ()
+    """The turns of whose changes an undo has left nothing."""
 
 
 class ContextPruned(Event):

@@ -124,6 +124,10 @@ class UndoResult:
     cleared: tuple[str, ...] = ()
     conflicts: tuple[Phrase, ...] = ()
     not_covered: tuple[Phrase, ...] = ()
+    moved: tuple[WorkAuthor, ...] = ()
+    """Those of the authors of whose changes an undo has undone any."""
+    gone: tuple[WorkAuthor, ...] = ()
+    """Those of the authors of whose changes an undo has left nothing."""
 
     @property
     def turn(self) -> int:

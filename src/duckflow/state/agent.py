@@ -255,6 +255,8 @@ class AgentState(MutableData):
     files_changed: list[str] = Field(default_factory=list[str])
     changed_in: dict[str, set[int]] = Field(default_factory=dict[str, set[int]])
     """For each changed file, the turns that changed it."""
+    goal_turn: int = 0
+    """The turn that set the goal; 0 if a plan has set it."""
     undone_last: bool = False
     """True if the last change of files was an undo, so that `/redo` can reverse it."""
     comments: list[LineComment] = Field(default_factory=list[LineComment])

@@ -208,8 +208,8 @@ class StepChecks:
         self._session = session
         self._folder = folder
         self._opened: set[str] = set()
-        self._taken_back: dict[str, str] = {}
-        """The evidence of each step whose work was undone, by the step's id."""
+        self._taken_back: list[dict[str, str]] = []
+        """For each undo, the evidence of the steps whose work it undid, by the step's id."""
         self._listening = False
         session.subscribe(self._listen, PlanChanged)
         if session.state.plans:
@@ -233,36 +233,36 @@ class StepChecks:
                     self._taken_back.clear()
                 self._look(evidence_of(event.result), event.result.changed)
             case TurnUndone():
-                self._take_back(event.cleared) if event.back else self._bring_back()
+                self._take_back(event) if event.back else self._bring_back()
                 self._look(None, event.changed)
             case _:
                 pass
 
-    def _take_back(self, cleared: Sequence[str]) -> None:
-        """Reopens the steps whose files the undo has reset, and the steps that depend on them."""
+    def _take_back(self, event: TurnUndone) -> None:
+        """Reopens the steps whose work or files the undo has reset, and the steps that depend on them."""
         from duckflow.tools.plan.folder import made_by
 
         plan = self._session.state.plan
-        undone_ids = set[str]()
+        undone_steps = dict[str, str]()
         for step in plan.steps if plan and plan.status not in ("draft", "failed") else ():
-            is_undone = not undone_ids.isdisjoint(step.depends_on) or not set(cleared).isdisjoint(made_by(step))
-            if is_undone and step.status == "completed":
-                undone_ids.add(step.step_id)
-                self._taken_back[step.step_id] = step.evidence
-        if plan and undone_ids:
-            reopened_steps = [step for step in plan.steps if step.step_id in undone_ids]
-            names = ", ".join(step.name for step in reopened_steps)
-            for step in reopened_steps:
+            is_reset = step.step_id in event.steps or not set(event.cleared).isdisjoint(made_by(step))
+            if (is_reset or not undone_steps.keys().isdisjoint(step.depends_on)) and step.status == "completed":
+                undone_steps[step.step_id] = step.evidence
+        self._taken_back.append(undone_steps)
+        if plan and undone_steps:
+            for step in (reopened_steps := [step for step in plan.steps if step.step_id in undone_steps]):
                 self._change(plan, step, "pending")
-            self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=", ".join(cleared))))
+            names, files = ", ".join(step.name for step in reopened_steps), ", ".join(event.changed)
+            self._session.emit(Noticed(what=say("plan.step_reopened", step=names, why=files)))
 
     def _bring_back(self) -> None:
         """Completes the steps again whose undone work has been restored by a redo: nothing else has changed, so their
         evidence is valid again."""
         plan = self._session.state.plan
+        undone_steps = self._taken_back.pop() if self._taken_back else {}
         for step in list(plan.steps) if plan else ():
-            if plan and step.step_id in self._taken_back:
-                self._change(plan, step, "completed", self._taken_back.pop(step.step_id))
+            if plan and step.step_id in undone_steps:
+                self._change(plan, step, "completed", undone_steps[step.step_id])
 
     def _look(self, evidence: Evidence | None, changed: Sequence[str]) -> None:
         plan = self._session.state.plan

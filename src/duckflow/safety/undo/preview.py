@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
-from duckflow.safety.undo.ledger import Change, Fact
+from duckflow.safety.undo.ledger import Change, Fact, UndoWork
 from duckflow.safety.undo.plan import MOST_LINES, UndoPlan, UndoStep
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import git_folder
-from duckflow.state.changes import NO_NEWLINE
+from duckflow.state.changes import NO_NEWLINE, WorkAuthor
 from duckflow.state.data import Phrase, say
 from duckflow.state.question import FileImpact
 
@@ -159,3 +159,16 @@ def name_conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
 def names_of(steps: Iterable[UndoStep]) -> dict[str, int]:
     """Returns the paths of the steps; git's own files are named by their `.git` alone."""
     return {git_folder(step.path) or step.path: 1 for step in steps}
+
+
+def undone_authors(
+    works: Sequence[UndoWork], paths: Sequence[str]
+) -> tuple[tuple[WorkAuthor, ...], tuple[WorkAuthor, ...]]:
+    """Returns the authors of whose changes of these paths the latest undo has undone any, and those of whose changes
+    nothing is left."""
+    number = max((change.undone for work in works for change in work.changes), default=0)
+    undone_works = [
+        work for work in works if any(change.undone == number and change.path in paths for change in work.changes)
+    ]
+    emptied_works = [work for work in undone_works if all(change.undone for change in work.changes)]
+    return tuple(work.author for work in undone_works), tuple(work.author for work in emptied_works)

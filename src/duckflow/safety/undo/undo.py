@@ -36,7 +36,7 @@ from duckflow.safety.undo.plan import (
     replaced_since,
     to_move,
 )
-from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of
+from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of, undone_authors
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import GIT, adds_only, same_index
@@ -129,8 +129,9 @@ class UndoOperations:
             phrases.append(name_some("spared", names_of(spared_steps)))
         changed_paths = tuple(names_of(plan.steps))
         cleared_paths = tuple(path for path in changed_paths if path not in live_paths)
-        authors = tuple(work.author for work in works)
-        return UndoResult(authors, "", changed_paths, cleared_paths, name_conflicts(plan), tuple(phrases))
+        moved, gone = undone_authors(works, changed_paths) if back else ((), ())
+        authors, told = tuple(work.author for work in works), tuple(phrases)
+        return UndoResult(authors, "", changed_paths, cleared_paths, name_conflicts(plan), told, moved, gone)
 
     def close(self) -> None:
         for resource in (self.recorder.database, self.recorder.tree, self.recorder.presence):
