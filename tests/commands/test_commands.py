@@ -77,6 +77,16 @@ async def test_the_recap_shows_the_last_reply_as_it_was_shown(tmp_path: Path) ->
     assert reply.piece == "Committed as `app: one`." and reply.by == "model", "front ends print it as Markdown"
 
 
+async def test_a_long_reply_in_the_recap_keeps_its_lines_and_ends_with_a_whole_one(tmp_path: Path) -> None:
+    lines = [f"- `part{number}.txt` is there, with {'a word ' * 9}in it" for number in range(12)]
+    story = Story(tmp_path, [decide(respond("\n".join(lines)), step="PLANNING")])
+    await story.tell("list them")
+    told = recap(story.restart([]).session.state, "ask", time.time(), Words("en"))
+    [reply] = [item for item in told if isinstance(item, TextItem)]
+    shown = reply.piece.removesuffix(" …").split("\n")
+    assert shown == lines[: len(shown)] and len(shown) > 3
+
+
 async def test_status_why_and_audit_tell_of_the_turn(desk: Desk) -> None:
     status = await desk.give("/status")
     assert "Session s, 1 turn" in status and "Files changed: a.txt" in status

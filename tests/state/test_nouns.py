@@ -11,7 +11,7 @@ from duckflow.events.apply import apply
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.state.action import Action, Decision
 from duckflow.state.agent import AgentState, Job, SubAgent
-from duckflow.state.data import say, shorten
+from duckflow.state.data import say, shorten, whole_sentences
 from duckflow.state.phase import FiveItems, StateDelta, Vitals
 from duckflow.state.plan import Plan, Step, Task
 from duckflow.state.question import Answer, Question
@@ -39,6 +39,24 @@ def test_shortened_text_never_exceeds_its_limit(text: str, limit: int) -> None:
 def test_text_is_cut_at_a_word_and_japanese_anywhere() -> None:
     assert shorten("one two three four", 12) == "one two…"
     assert shorten("これはとても長い日本語の文です", 8) == "これはとても長…"
+
+
+@given(st.text(alphabet="ab `.。!\n", max_size=300), st.integers(20, 200))
+def test_sentences_are_cut_after_a_whole_one_and_never_in_code(text: str, limit: int) -> None:
+    cut = whole_sentences(text, limit)
+    assert len(cut) <= limit + 2 and (cut == text.strip() or cut.count("`") % 2 == 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("Added `os.key` to natsort/x.py. Then it was told in CHANGELOG.md.", "Added `os.key` to natsort/x.py. …"),
+        ("変更しました。次に CHANGELOG.md に書きましたが、まだ説明が続きます。", "変更しました。 …"),
+        ("No end " * 9, "No end No end No end No end No end No…"),
+    ],
+)
+def test_a_summary_is_not_cut_in_a_sentence(text: str, cut: str) -> None:
+    assert whole_sentences(text, 40 if text.isascii() else 24) == cut
 
 
 def test_five_items_shorten_what_is_too_long_instead_of_failing() -> None:

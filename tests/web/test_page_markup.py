@@ -57,6 +57,10 @@ def test_there_are_enough_payloads() -> None:
     assert len(set(PAYLOADS)) >= 60
 
 
+def test_names_of_files_keep_their_signs() -> None:
+    assert markdown("natsort/*.py, test_*.py and __init__.py") == "<p>natsort/*.py, test_*.py and __init__.py</p>\n"
+
+
 def test_no_markup_comes_out_of_markdown_but_its_own() -> None:
     for payload in PAYLOADS:
         around = (payload, f"# {payload}", f"- {payload}", f"`{payload}`", f"```{payload}\n{payload}\n```")

@@ -12,7 +12,7 @@ from duckflow.commands.plan_tree import plan_bar, plan_tree
 from duckflow.errors import DuckflowError
 from duckflow.i18n.words import Words, age, facts_of, languages, turns
 from duckflow.state.agent import AgentState, Headline, kind_of_ref
-from duckflow.state.data import say, shorten
+from duckflow.state.data import say, shorten, whole_sentences
 from duckflow.state.message import Message
 from duckflow.state.mode import OFFERED
 from duckflow.state.phase import Phase
@@ -63,7 +63,7 @@ def _exchange(messages: list[Message]) -> list[str | TextItem]:
     question = f"› {shorten(messages[asked_index].text, ASKED)}"
     if not replies:
         return [question]
-    reply = shorten(replies[-1], REPLIED)
+    reply = whole_sentences(replies[-1], REPLIED)
     return [question, TextItem(id="recap", number=0, at=0, by="model", text=reply, piece=reply)]
 
 

@@ -1,6 +1,7 @@
 """The base of all data types: pydantic settings, ids, texts of limited length, and reading of untyped data. A phrase
 names a sentence for the user, or a note for the model, by a key; i18n has the texts in each language."""
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast
@@ -95,6 +96,23 @@ def shorten(text: str, limit: int) -> str:
     return cut_text.rstrip() + ELLIPSIS
 
 
+SENTENCE_END = re.compile(r"[.!?]['\")\]*]*(?=\s)|[。！？]|\n")
+
+
+def whole_sentences(text: str, limit: int) -> str:
+    """Cuts a text after the last sentence or line that fits and is not in the middle of code, and adds `…`. Line breaks
+    stay. A first sentence that is too long is cut at a word."""
+    text = text.strip()
+    if len(text) <= limit:
+        return text
+    ends = [match.end() for match in SENTENCE_END.finditer(text, 0, limit - 1)]
+    beginnings = [text[:end].rstrip() for end in ends if text.count("`", 0, end) % 2 == 0]
+    if beginnings and len(beginnings[-1]) >= limit // 4:
+        return f"{beginnings[-1]} {ELLIPSIS}"
+    line = shorten(text, limit)
+    return line if line.count("`") % 2 == 0 else line[: line.rindex("`")].rstrip() + ELLIPSIS
+
+
 def at_most(limit: int) -> AfterValidator:
     return AfterValidator(lambda text: shorten(text, limit))
 
@@ -117,6 +135,8 @@ def first(limit: int, counted: bool = False) -> BeforeValidator:
 
 Line100 = Annotated[str, at_most(100)]
 Line200 = Annotated[str, at_most(200)]
+Sentences = Annotated[str, AfterValidator(lambda text: whole_sentences(text, 800))]
+"""A few sentences that people read: they are not cut in the middle."""
 
 
 def folded(text: str) -> str:

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, cast
 
 from duckflow.errors import ended_well
+from duckflow.i18n.literal_signs import keep_literal_signs
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.state.data import ELLIPSIS, FrozenData, MutableData, Phrase
@@ -166,6 +167,7 @@ def _renderer() -> Callable[[str], str]:
     from mdit_py_plugins.tasklists import tasklists_plugin
 
     reader = MarkdownIt("js-default").disable("image").use(tasklists_plugin, label=True).use(footnote_plugin)
+    keep_literal_signs(reader)
     reader.validateLink = lambda url: url.lower().startswith(LINKS)
     reader.add_render_rule("link_open", _open_link)
     for cell_rule in ("th_open", "td_open"):

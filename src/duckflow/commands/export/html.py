@@ -8,6 +8,7 @@ from pathlib import Path
 
 from duckflow.commands.export.transcript import Entry, Transcript, TurnRecord, costs, facts, title
 from duckflow.commands.plan_tree import plan_tree
+from duckflow.i18n.literal_signs import keep_literal_signs
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.pacemaker.vitals import draw_bars
@@ -168,4 +169,5 @@ def _renderer() -> Callable[[str], str]:
     from markdown_it import MarkdownIt
 
     reader = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    keep_literal_signs(reader)
     return reader.render

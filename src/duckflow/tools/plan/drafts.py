@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from duckflow.errors import ReplyUnusable
 from duckflow.forms.broken_json import read_json
 from duckflow.i18n.words import joined
-from duckflow.state.data import Line200, shorten
+from duckflow.state.data import Line200, Sentences, shorten
 from duckflow.state.plan import Plan, Step, dependency_problems
 
 MOST_STEPS = 200
@@ -86,9 +86,9 @@ class TasksDraft(Draft):
 
 
 class ReportDraft(Draft):
-    summary: Line200
-    causes: Lines = Field(default_factory=list[str])
-    next_action: Line200 = ""
+    summary: Sentences
+    causes: Annotated[list[Sentences], BeforeValidator(_listed)] = Field(default_factory=list[str])
+    next_action: Sentences = ""
     lesson: Line200 = ""
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from rich.text import Text
 
+from duckflow.i18n.literal_signs import LITERAL
 from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells
 from duckflow.ui.console.code import Code
@@ -16,7 +17,7 @@ from duckflow.ui.console.printer import Printer, rows
 MARK = re.compile(
     r"(?P<escape>\\[!-/:-@\[-`{-~])"
     r"|(?P<ticks>`+)"
-    r"|(?P<name>(?<!\w)_{1,2}(?=[^\W_])\w*_{1,2}(?!\w))"
+    rf"|(?P<literal>{LITERAL.pattern})"
     r"|(?P<strong>\*{2}|__)"
     r"|(?P<strike>~~)"
     r"|(?P<soft>[*_])"
@@ -67,8 +68,7 @@ class _Inline:
         if mark["url"] is not None:
             self._link(mark["label"] or "", mark["url"])
             return mark.end()
-        # A single word such as `__init__` or `_cache_` is a name in code, even if Markdown would style it.
-        closing_offset = -1 if mark["name"] else self._closing(mark)
+        closing_offset = -1 if mark["literal"] else self._closing(mark)
         if closing_offset < 0 or kind is None:
             self._done.append(sign)
             return mark.end()
@@ -119,6 +119,7 @@ class _Inline:
                 offset > start
                 and stands_alone
                 and not text[offset - 1].isspace()
+                and not LITERAL.match(text, offset)
                 and not (is_underscore and _in_word(text, offset_after))
             ):
                 return offset
