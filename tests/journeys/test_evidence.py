@@ -276,6 +276,30 @@ async def test_a_file_must_be_the_one_that_is_named(tmp_path: Path, success: str
     assert first(story).unverified and first(story).lacking
 
 
+@pytest.mark.parametrize(
+    ("success", "work", "evidence"),
+    [
+        ("check.py exists", write("other.py", "x\n"), ""),
+        ("check.py contains `pathlib`", write("other.py", "x\n"), ""),
+        ("check.py exists and `python check.py` passes", run("python check.py"), "python check.py: exit code 0"),
+        ("check.py exists", run("echo >> check.py"), "there: check.py"),
+        ("checks.py exists", run("mv check.py checks.py"), "there: checks.py"),
+    ],
+)
+async def test_a_file_that_was_there_before_shows_no_step(
+    tmp_path: Path, success: str, work: dict[str, Any], evidence: str
+) -> None:
+    story = await approved(tmp_path, [success], [on(work, CLAIM)])
+    assert (first(story).evidence, first(story).lacking, first(story).status) == (evidence, "", "completed")
+
+
+async def test_a_file_that_one_step_has_made_shows_no_other_step(tmp_path: Path) -> None:
+    again = act("plan_tool.update_step", step_id="2", status="completed")
+    story = await approved(tmp_path, ["a.py exists", "a.py exists"], [on(write("a.py", "x = 1\n"), CLAIM, again)])
+    plan = story.session.state.plan
+    assert plan and [step.evidence for step in plan.steps] == ["there: a.py", ""]
+
+
 @pytest.mark.parametrize("make", [Path.symlink_to, Path.hardlink_to])
 def test_a_link_to_another_file_is_no_file_of_its_own(tmp_path: Path, make: Callable[[Path, Path], None]) -> None:
     (tmp_path / "README.md").write_text("Summary\n")

@@ -49,6 +49,13 @@ class WorkFolder:
         entries = self._workspace.walk(enter=lambda folder: not is_ignored(folder))
         return any(entry.modified > at - TICK and not is_ignored(entry) for entry in (folder_entry, *entries))
 
+    def was_written(self, path: str, at: float) -> bool:
+        """Says whether a file was made or written since the time `at`."""
+        try:
+            return self._workspace.stat(path).modified > at - TICK
+        except (OSError, ToolError):
+            return False
+
     def has_content(self, path: str) -> bool:
         """Says whether the path is a file (no link) that has content, or a kind of file that is always empty."""
         try:

@@ -28,15 +28,19 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
     """Returns the results that prove the step and are newer than the last change that concerns it; empty if it is not
     proved.
 
-    Everything that the step's criterion names needs such a result. If the criterion names nothing, these commands
-    count: a task of the step, a run of one of its files, and a run of the tests. A step without any criterion is also
-    proved by the files that it was to make."""
+    Everything that the step's criterion names needs such a result. A file that was there before is none. If the
+    criterion names nothing, these commands count: a task of the step, a run of one of its files, and a run of the
+    tests. A step without any criterion is also proved by the files that it was to make."""
     if wanted_things := named_in(step.success):
         if unchecked(step):
             return ""
         made_paths = _meant(state, step)
         shown_texts = [show(thing, _unaltered(state, step), folder, made_paths) for thing in wanted_things]
-        return "; ".join(dict.fromkeys(shown_texts)) if all(shown_texts) else ""
+        if not all(shown_texts):
+            return ""
+        was_there = [_was_there(thing, state, step, folder, made_paths) for thing in wanted_things]
+        new_texts = [text for text, is_old in zip(shown_texts, was_there, strict=True) if not is_old]
+        return "; ".join(dict.fromkeys(new_texts))
     files = made_by(step) or [path for path in state.files_changed if path in f"{step.description} {step.success}"]
     own_evidence = [thing for thing in state.evidence if _is_own(thing, step, files or state.files_changed, folder)]
     if own_evidence:
@@ -47,6 +51,23 @@ def proof(state: AgentState, step: Step, folder: WorkFolder) -> str:
         if step.success.strip() or runs_commands or not files or not all(map(folder.has_content, files))
         else _there(files)
     )
+
+
+def _was_there(wanted: NamedThing, state: AgentState, step: Step, folder: WorkFolder, made: Sequence[str]) -> bool:
+    """Says whether a wanted file stood there as it is before the step, so that it shows nothing. A file that the work
+    before the step has changed shows one step only."""
+    path = _place(wanted, folder, made) if wanted.kind == "file" else ""
+    if not path or path in made_by(step) or (step.began and folder.was_written(path, step.began)):
+        return False
+    other_steps = [other for plan in state.plans.values() for other in plan.steps if other.step_id != step.step_id]
+    return path not in state.files_changed or any(path in other.evidence for other in other_steps)
+
+
+def _place(wanted: NamedThing, folder: WorkFolder, made: Iterable[str]) -> str:
+    """Returns the path of a wanted file with content; empty if there is none. `made` are files that may be meant where
+    the criterion gives only a name."""
+    candidate_paths = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
+    return next((path for path in candidate_paths if folder.has_content(path)), "")
 
 
 def lacking(state: AgentState, step: Step, folder: WorkFolder) -> str:
@@ -125,10 +146,11 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder, mad
             ),
             _by_all_tests(wanted, record, folder),
         )
-    candidate_paths = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
+    made = list(made)
     if wanted.kind == "gone":
+        candidate_paths = [wanted.name, *(path for path in made if path.endswith(f"/{wanted.name}"))]
         return "" if any(map(folder.exists, candidate_paths)) else f"gone: {wanted.name}"
-    present_path = next((path for path in candidate_paths if folder.has_content(path)), "")
+    present_path = _place(wanted, folder, made)
     if not present_path or _failed_with(present_path, record):
         return ""
     if not wanted.texts and not wanted.absent:
