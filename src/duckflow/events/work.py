@@ -46,6 +46,8 @@ class StepTold(WorkEvent):
     step: str
     """The name of the step that the words are for."""
     words: str
+    by_call: bool = False
+    """True if a call of the conversation has passed the words on. Its result tells the user."""
 
 
 class TaskChanged(WorkEvent):

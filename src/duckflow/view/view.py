@@ -291,7 +291,7 @@ class View:
                 agent_item = self._workers.agents.get(event.agent_id)
                 ended_items = [agent_item._replace(status=event.status, report=event.report)] if agent_item else []
                 return [*self._deeds.leave(event.agent_id), *ended_items]
-            case happened.StepTold():
+            case happened.StepTold(by_call=False):
                 phrase = say("step.told", step=event.step, text=event.words)
                 return [self._notice(number, event, "noticed", phrase)]
             case happened.StepChanged():

@@ -18,8 +18,8 @@ def words_of_user(state: AgentState, text: str) -> str:
     return note(state.language, "passed_on", words=newest_message.text, text=text)
 
 
-def tell_step(emit: Emit, plan: Plan, step: Step, words: str) -> None:
-    emit(StepTold(plan_id=plan.plan_id, step_id=step.step_id, step=step.name, words=words))
+def tell_step(emit: Emit, plan: Plan, step: Step, words: str, by_call: bool = False) -> None:
+    emit(StepTold(plan_id=plan.plan_id, step_id=step.step_id, step=step.name, words=words, by_call=by_call))
 
 
 def tell_changed_steps(emit: Emit, state: AgentState, before: Plan, words: str = "") -> None:

@@ -105,9 +105,9 @@ class MessageJob(PlanTool[MessageArgs]):
         words = words_of_user(self._state, args.text)
         hearing_steps = steps_that_hear(self._state, args.id or "", words)
         for plan, step in hearing_steps:
-            tell_step(self._emit, plan, step, words)
+            tell_step(self._emit, plan, step, words, by_call=True)
         names = ", ".join(step.name for _, step in hearing_steps)
-        return Done(note(self._state.language, "step_hears", step=names), say("step.passed_on", step=names))
+        return Done(note(self._state.language, "step_hears", step=names), say("step.told", step=names, text=words))
 
 
 class JobTool(PlanTool[IdArgs]):
