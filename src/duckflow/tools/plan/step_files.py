@@ -46,7 +46,8 @@ def _needed_by(plan: Plan, step: Step) -> set[str]:
 
 class StepFiles:
     """Says how much of a file concerns a step. A file that other steps work on concerns only the steps that build on
-    them. A step that only writes documents needs what was written there, and not what was read."""
+    them. A step that only writes documents needs what was written there, and not what was read; the same holds for
+    files of steps on which it builds only indirectly."""
 
     def __init__(self, plan: Plan, step: Step, paths: Iterable[str]) -> None:
         """`paths` are the files that may be quoted."""
@@ -54,6 +55,7 @@ class StepFiles:
         self._text = _work_of(step)
         steps_before = takewhile(lambda other: other.step_id != step.step_id, plan.steps)
         needed_ids = _needed_by(plan, step) or {other.step_id for other in steps_before}
+        self._builds_on = [other for other in plan.steps if other.step_id in step.depends_on]
         self._needed = [other for other in plan.steps if other.step_id in needed_ids]
         self._others = [other for other in plan.steps if other.step_id not in needed_ids | {step.step_id}]
         own_paths = [*made_by(step), *FILE_NAME.findall(self._text), *(path for path in paths if self._owns(path))]
@@ -62,8 +64,12 @@ class StepFiles:
     def share(self, path: str) -> Share:
         if self._owns(path):
             return "all"
-        if any(_works_on(other, path) for other in self._needed):
+        if self._writes_documents and not _is_document(path):
+            return "written" if any(_works_on(other, path) for other in self._needed) else "none"
+        if any(_works_on(other, path) for other in self._builds_on):
             return "written" if self._writes_documents else "all"
+        if any(_works_on(other, path) for other in self._needed):
+            return "written"
         return "none" if any(_works_on(other, path) for other in self._others) else "all"
 
     def _owns(self, path: str) -> bool:
