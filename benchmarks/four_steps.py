@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.journeys.plans import PROPOSE, job_ended, report, when
+from tests.journeys.plans import job_ended, report, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_step_agents import of_step
-from tests.journeys.test_steps import RUN_ALL, a_plan
+from tests.journeys.test_steps import a_plan
 
 FILES = ("src/duckflow/state/plan.py", "src/duckflow/state/agent.py", "src/duckflow/state/data.py", "AGENTS.md")
 """The files of the plan, one for each step."""
@@ -30,7 +30,8 @@ async def play(top: Path) -> dict[str, Any]:
     plan = when("Make a plan for this goal", json.dumps(a_plan(*((step, "the note is there") for step in steps))))
     work = [of_step(step, edit) for step, edit in zip(steps, edits, strict=True)]
     looked = [*reads, search, decide(respond("I have seen them."))]
-    story = Story(top, [*looked, PROPOSE, plan, RUN_ALL, *work, when("A background job", report())], native=True)
+    propose = decide(act("plan_tool.propose", text="put a note in each", background=True), next_step="continue")
+    story = Story(top, [*looked, propose, plan, *work, when("A background job", report())], native=True)
     shutil.copytree(source / "src/duckflow/state", story.folder / "src/duckflow/state")
     shutil.copy(source / "AGENTS.md", story.folder)
     for words in ("look at these files", "put a note in each", "yes"):

@@ -41,6 +41,20 @@ async def test_it_is_drafted_in_one_request_with_all_it_has_seen_and_runs_after_
     assert sorted(path.name for path in story.folder.iterdir()) == ["game.py", "score.py"]
 
 
+@pytest.mark.parametrize("background", [True, False])
+async def test_a_plan_proposed_for_the_background_starts_with_the_yes_itself(tmp_path: Path, background: bool) -> None:
+    work = [of_step("Core loop", *written(game="x = 1\n")), of_step("Score", *written(score="x = 2\n")), REPORT]
+    replies = [proposed(*STEPS, background=background), *work] if background else [proposed(*STEPS), RUN_ALL, *work]
+    story = Story(tmp_path, replies, native=True)
+    (story.folder / "AGENTS.md").write_text("Prices are whole numbers.\n")
+    await story.tell("make a snake game")
+    assert await story.tell("yes") == "deferred"
+    assert (await job_ended(story)).status == "completed" and (story.folder / "score.py").exists()
+    assert len(story.model.requests) == len(replies), "nothing is asked after the yes"
+    rules = ["Prices are whole numbers" in story.prompt(number) for number in range(len(replies))]
+    assert rules == [*[True] * (len(replies) - 1), False], "a report only tells of work that is over"
+
+
 async def test_the_tools_stay_the_same_and_what_a_plan_needs_is_called_through_one_of_them(tmp_path: Path) -> None:
     change = {"text": "only the core", "steps": [{"name": "Core", "was": 1}, {"name": "Score", "was": 2}]}
     through = calls(act("call", tool="plan_tool_revise", args=change))
@@ -154,4 +168,4 @@ def test_what_the_model_is_told_of_steps_is_what_drafts_have() -> None:
     propose, revise = told["plan_tool.propose"], told["plan_tool.revise"]
     assert propose["steps"]["items"]["properties"].keys() == StepDraft.model_fields.keys()
     assert revise["steps"]["items"]["properties"].keys() == RevisedStepDraft.model_fields.keys()
-    assert propose.keys() - {"text"} == PlanDraft.model_fields.keys()
+    assert propose.keys() - {"text", "background"} == PlanDraft.model_fields.keys()

@@ -137,6 +137,8 @@ class Plan(MutableData):
     checks: tuple[str, ...] = ()
     """Commands that the plan's criteria name as checks. They are shown with the draft, and the user's yes to the plan
     allows them, inside the sandbox. Later changes of the plan add no commands to this list."""
+    background: bool = False
+    """True if the user's yes starts all steps in the background, as the model has proposed."""
     since: int = 0
     """The turn in which the user approved the plan."""
     approved: "Plan | None" = None

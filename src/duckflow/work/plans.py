@@ -73,7 +73,7 @@ class PlanApproval:
         if answer.scope in ("session", "always"):
             self._gatekeeper.allow_plan(plan, answer.about)
         profile = await self._connection.ready_profile()
-        if profile.local or answer.background:
+        if profile.local or answer.background or plan.background:
             # A small model loses the thread between a yes and the tasks, so the whole plan is handed over at once.
             job = self._jobs.start(plan.plan_id, [step.step_id for step in plan.steps])
             return Ending("deferred", say("job.started", job=job.name))

@@ -50,12 +50,13 @@ def steps_schema(**more: str) -> WithJsonSchema:
 
 
 class ProposeArgs(Args):
-    """A goal, and the plan for that goal if the model sends a plan with the call."""
+    """A goal, the plan for it if the model sends one, and whether the user's yes starts it in the background."""
 
     text: str = Field(min_length=1, validation_alias=AliasChoices("text", "goal", "changes"))
     name: str = ""
     steps: Annotated[Any, steps_schema()] = None
     risks: Annotated[Any, WithJsonSchema({"type": "array", "items": {"type": "string"}})] = None
+    background: bool = False
 
 
 class ReviseArgs(Args):
@@ -109,10 +110,11 @@ class Propose(DraftingTool[ProposeArgs]):
             )
         draft = {"name": args.name or args.text, "steps": args.steps, "risks": args.risks} if args.steps else None
         plan = with_checks(await self._drafter.plan(args.text, draft))
+        plan.background = args.background
         self._emit(PlanChanged(plan=plan))
         return Done(
             f"Draft, shown to the user, who must say yes:\n{as_listed(plan, known=bool(draft))}",
-            say("plan.proposed", name=plan.name, steps=len(plan.steps)),
+            say(f"plan.proposed{'_background' if plan.background else ''}", name=plan.name, steps=len(plan.steps)),
         )
 
     def asks(self, args: ProposeArgs, language: str) -> bool:
