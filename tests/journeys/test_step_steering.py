@@ -113,6 +113,31 @@ async def test_words_to_the_chat_reach_the_step_and_its_end_answers(
     assert lines.count(words) == 1 and DID[language] in lines
 
 
+@pytest.mark.parametrize(("language", "line"), [("en", DID["en"]), ("ja", DID["ja"]), ("en", "Now the edits.")])
+async def test_a_line_before_the_calls_that_is_about_the_words_answers_them(
+    tmp_path: Path, language: str, line: str
+) -> None:
+    """No request only asks for the answer. A line that is about something else is no answer."""
+    words, answered = SAYS[language], line == DID[language]
+    sorting = replace(called({"rationale": line, "actions": SORTED}), when=f"{words} (")
+    asked_again = replace(called(decide(respond(DID[language]))), when=note(language, "step_answer")[:15])
+    replies = [
+        of_worker(True, language, "stats", *FIRST),
+        of_chat(language, act("task_loop.message", text=GIST[language]), native=True),
+        sorting,
+        *([] if answered else [asked_again]),
+        decide(respond("ok"), step="PLANNING"),
+        report_of(language),
+    ]
+    story = await at_work(tmp_path, True, replies, language)
+    story.speak = lambda: story.chat.take(words)
+    await story.tell(YES[language])
+    assert (await job_ended(story)).status == "completed"
+    [step] = next(iter(story.session.state.plans.values())).steps
+    assert DID[language] in step.found and DID[language] in shown(story, language)
+    assert len(story.model.requests) == len((PROPOSE, "draft", RUN_ALL)) + len(replies)
+
+
 @BOTH
 async def test_words_by_which_the_plan_is_revised_reach_the_step_too(tmp_path: Path, native: bool) -> None:
     words = SAYS["en"]

@@ -4,14 +4,12 @@ model cannot call tools. As long as the tasks succeed, the model is not asked be
 import asyncio
 import json
 import logging
-import re
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from itertools import dropwhile, takewhile
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatched, Dispatcher
-from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.settings import AgentSettings
 from duckflow.errors import DuckflowError, ProviderUnreachable
 from duckflow.events.types import MessageAdded, Noticed
@@ -19,7 +17,7 @@ from duckflow.events.work import StepChanged
 from duckflow.forms.form import ParsedReply
 from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.state.action import RESPOND, Action, succeeded
+from duckflow.state.action import Action
 from duckflow.state.agent import AgentReport, Job
 from duckflow.state.data import said, say
 from duckflow.state.message import Message
@@ -31,69 +29,14 @@ from duckflow.tools.shell.causes import telling_part
 from duckflow.tools.toolbox import talk_operations
 from duckflow.work.agents import Agents, AgentTask
 from duckflow.work.file_locks import FileLocks
+from duckflow.work.step_policies import AnswersUser, StepEnds
 from duckflow.work.tasks import JobStopped, StepTasks, TaskRunner
 
 log = logging.getLogger(__name__)
 
 STARTS = 2
 """A job begins a step at most this many times. A check of another step may reopen it, but not for ever."""
-REMINDERS = 2
-"""An agent is reminded at most this many times to answer what the user said to its step."""
 CAUSE = 160
-PASSING = re.compile(r"\d+(?:\.\d+)?\s?m?s\b|0x[0-9a-f]+")
-"""A pattern for times and addresses, which differ even when the same failure happens again."""
-
-
-class StepEnds(Policy):
-    """Ends an agent's turn without another request if all calls succeeded and their results show that the step is done.
-    A failure goes back to the agent with its cause; the same failure again ends the turn, too."""
-
-    def __init__(self, lacking: Callable[[], str]) -> None:
-        """`lacking` returns the parts of the step's criterion that no result shows."""
-        self._lacking = lacking
-        self._cause = ""
-        self._asked_for_proof = False
-
-    async def after(self, turn: TurnSoFar) -> str | Ending | None:
-        results = turn.last.done.results
-        failed_results = [result for result in results if not succeeded(result)]
-        if causes := [result.for_model for result in failed_results if result.effect != "read"]:
-            previous_cause, self._cause = self._cause, PASSING.sub("", causes[0])
-            return Ending("failed", say("agent.fails_again")) if self._cause == previous_cause else None
-        has_acted = not failed_results and any(result.effect not in ("read", "talk") for result in results)
-        if not turn.ending and (not has_acted or _more_follows(turn)):
-            return None
-        lacking_proof = self._lacking()
-        if not lacking_proof or self._asked_for_proof:
-            return turn.ending or Ending("done")
-        self._asked_for_proof = True
-        return turn.note("step_not_shown", lacking=lacking_proof)
-
-
-class AnswersUser(Policy):
-    """Keeps a step from ending before its agent has read what the user said to the step, and has answered in a text."""
-
-    def __init__(self, unheard: Callable[[], str], words: Callable[[], Sequence[str]]) -> None:
-        """`words` returns all that the user has said to the step."""
-        self._unheard = unheard
-        self._words = words
-        self._reminders = 0
-        self.answered = False
-
-    async def ending(self, turn: TurnSoFar, ending: Ending) -> str | None:
-        if ending.outcome != "done" or not self._words():
-            return None
-        self.answered = turn.last.done.ran(RESPOND) and not self._unheard()
-        if self.answered or self._reminders == REMINDERS:
-            return None
-        self._reminders += not self._unheard()
-        return turn.note("step_answer")
-
-
-def _more_follows(turn: TurnSoFar) -> bool:
-    """Says whether the model itself has said `continue`: calls alone do not mean that more work follows."""
-    decision = turn.last.decision
-    return decision.next_step == "continue" and "next_step" in decision.declared
 
 
 class StepWork:
@@ -196,7 +139,7 @@ class StepWork:
         earlier_messages, hear_user = self._own_messages(step), self._tasks.hear
         task = AgentTask(request, step.name, self, policies, constraints, earlier=earlier_messages, meanwhile=hear_user)
         report = await self._agents.run(task, self._runner.actor_of(step))
-        self._answer = report.found if answers.answered else ""
+        self._answer = answers.answer(report.found)
         return report
 
     def _own_messages(self, step: Step) -> tuple[Message, ...]:
