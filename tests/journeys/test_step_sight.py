@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import ActionStarted
+from duckflow.state.plan import Plan, Step
+from duckflow.tools.plan.step_files import StepFiles
 from tests.journeys.plans import PROPOSE, job_ended, report, when
 from tests.journeys.story import Story, act, decide, respond
 from tests.journeys.test_step_agents import of_step
@@ -296,3 +298,25 @@ async def test_what_belongs_to_another_step_stays_out_of_a_step(tmp_path: Path) 
     assert "old entry" in first["Change log"] and "def test_extra" in first["Change log"]
     assert "end of tests" not in first["Change log"].replace("def test_extra() -> None: ...\n# end of tests", "")
     assert LINES[481] not in first["Change log"]
+
+
+def test_a_step_gets_what_was_read_only_where_it_works_on_the_file_or_builds_on_it() -> None:
+    code = Step(name="Code", description="app.py: a name", files=["app.py"])
+    tests = Step(name="Tests", description="test_app.py", files=["test_app.py"], depends_on=[code.step_id])
+    runs = Step(name="Run the tests", success="`pytest` passes", depends_on=[tests.step_id], added=True)
+    usage = Step(name="Usage", description="README.md", files=["README.md"], depends_on=[code.step_id])
+    more = Step(name="More", description="the same again", depends_on=[code.step_id])
+    plan = Plan(name="Work", goal="a name", steps=[code, tests, runs, usage, more])
+
+    def shares(*paths: str) -> list[list[str]]:
+        return [[StepFiles(plan, step, paths).share(path) for path in paths] for step in plan.steps]
+
+    assert shares("app.py", "test_app.py", "notes.md", "other.py") == [
+        ["all", "none", "all", "all"],
+        ["all", "all", "all", "all"],
+        ["written", "written", "none", "none"],
+        ["written", "none", "all", "none"],
+        ["written", "none", "none", "none"],
+    ]
+    code.files, tests.files, usage.files = [], [], []
+    assert shares("app.py")[-1] == ["all"], "where no step lists its files, none is known to change nothing"

@@ -47,7 +47,7 @@ def _needed_by(plan: Plan, step: Step) -> set[str]:
 class StepFiles:
     """Says how much of a file concerns a step. A file that other steps work on concerns only the steps that build on
     them. A step that only writes documents needs what was written there, and not what was read; the same holds for
-    files of steps on which it builds only indirectly."""
+    files of steps on which it builds only indirectly, and for a step that only runs something."""
 
     def __init__(self, plan: Plan, step: Step, paths: Iterable[str]) -> None:
         """`paths` are the files that may be quoted."""
@@ -60,11 +60,13 @@ class StepFiles:
         self._others = [other for other in plan.steps if other.step_id not in needed_ids | {step.step_id}]
         own_paths = [*made_by(step), *FILE_NAME.findall(self._text), *(path for path in paths if self._owns(path))]
         self._writes_documents = bool(own_paths) and all(map(_is_document, own_paths))
+        lists_files = any(other.files for other in plan.steps)
+        self._writes_nothing = step.added or (lists_files and not own_paths and not step.files)
 
     def share(self, path: str) -> Share:
         if self._owns(path):
             return "all"
-        if self._writes_documents and not _is_document(path):
+        if self._writes_nothing or (self._writes_documents and not _is_document(path)):
             return "written" if any(_works_on(other, path) for other in self._needed) else "none"
         if any(_works_on(other, path) for other in self._builds_on):
             return "written" if self._writes_documents else "all"
