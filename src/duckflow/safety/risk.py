@@ -1,7 +1,7 @@
 """Computes from an action's effects how risky it is, and why; and decides which risks need a yes in which mode."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
-from duckflow.safety.started_files import git_runs, led_to, on_path, shadows
+from duckflow.safety.started_files import git_runs, holds_place_on_path, led_to, on_path, shadows
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode
@@ -41,7 +41,7 @@ FILES = (
         "pylintrc",
     )
     # instructions and tools of assistants
-    + ("agents.md", "agents.override.md", "claude.md", "gemini.md", "qwen.md", "crush.md", "warp.md", "opencode.json*")
+    + ("agents*.md", "claude*.md", "gemini.md", "qwen.md", "crush.md", "warp.md", "opencode.json*")
     + ("crush.json",)
     # CI and containers
     + ("jenkinsfile*", "azure-pipelines*.y*ml", "appveyor.y*ml", "bitbucket-pipelines.y*ml", "cloudbuild.y*ml")
@@ -56,6 +56,8 @@ INSTALLED = frozenset(((".venv", "bin"), ("venv", "bin"), ("node_modules", ".bin
 a file tool counts."""
 OF_AN_ENVIRONMENT = ("activate", "python", "pip")
 """Beginnings of names of programs in every environment for Python."""
+MOVED = ("move", "create")
+"""The changes of the first and the last file that a move names: its source and its target."""
 WHEN_NEW = ("makefile", "gnumakefile", "*.mk", "justfile", ".justfile", "taskfile.y*ml")
 """Files that define what a familiar command such as `make` runs. Only a new one counts as a file that may run later; a
 change of an existing one is like any other change."""
@@ -260,6 +262,8 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         if writes_content and (runs_later(impact.path, is_new_file, folder) or _is_program(impact.path, folder)):
             # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
+    if path := _programs_moved_to(deed.impacts, folder):
+        scale.add("high", say("risk.runs_later", path=path))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
@@ -281,6 +285,17 @@ def _is_program(path: str, folder: Path | None) -> bool:
         return True
     in_environment = bool(pairs) and pairs[-1][0] in ("bin", "scripts") and name.startswith(OF_AN_ENVIRONMENT)
     return in_environment or (folder is not None and on_path(path, folder))
+
+
+def _programs_moved_to(impacts: Sequence[FileImpact], folder: Path | None) -> str:
+    """Returns the path to which a folder is moved if people start its files by their names there: a folder on PATH, or
+    the programs of an environment for Python."""
+    if folder is None or len(impacts) < len(MOVED) or (impacts[0].change, impacts[-1].change) != MOVED:
+        return ""
+    source, target = impacts[0].path, impacts[-1].path
+    holds_programs = any(name.startswith(OF_AN_ENVIRONMENT) for name in _names_in(folder / source))
+    is_environment = holds_programs and _parts(target)[-1:] in (("bin",), ("scripts",))
+    return target if is_environment or holds_place_on_path(target, folder) else ""
 
 
 def _added(impact: FileImpact) -> bool:

@@ -5,7 +5,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,21 +24,28 @@ PARENTS = (".config",)
 """Folders in the user's home whose subfolders are searched for links, too."""
 MOST_ENTRIES = 2000
 LARGEST_HOOK = 64 * 1024
+STILL_TO_DO = "git-rebase-todo"
+LARGEST_LIST = 1024 * 1024
+COMMAND_TO_DO = re.compile(r"^[ \t]*(?:x|exec)\b", re.MULTILINE)
 HOOK_WORD = re.compile(r"[^\s'\"=;&|()<>`$]+/[^\s'\"=;&|()<>`$]+")
 
 
 def git_runs(path: str, folder: Path) -> bool:
-    """Says whether git's settings name this file of the work folder, or a folder that it lies in: as a program, as a
-    folder of hooks, or as a further file of settings."""
+    """Says whether git's settings name this file of the work folder, a folder that it lies in, or something below it:
+    as a program, as a folder of hooks, or as a further file of settings. A list of what `git rebase` has still to do
+    may name commands, too."""
+    full_path = Path(os.path.normpath(folder / path))
+    if full_path.name == STILL_TO_DO:
+        return _names_command(full_path)
     repository = find_repository(folder)
     if repository is None:
         return False
     named_paths = _named_for(repository)
-    full_path = Path(os.path.normpath(folder / path))
     path_and_parents = [
         str(parent) for parent in (full_path, *full_path.parents) if str(parent).startswith(f"{repository.top}/")
     ]
-    return not named_paths.isdisjoint(path_and_parents) or f"{full_path.parent}/" in named_paths
+    is_named = not named_paths.isdisjoint(path_and_parents) or f"{full_path.parent}/" in named_paths
+    return is_named or _any_below(full_path, named_paths)
 
 
 def programs_of(repository: Repository) -> dict[str, tuple[int, ...]]:
@@ -101,16 +108,42 @@ def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
 
 
 def led_to(path: str, folder: Path) -> bool:
-    """Says whether a link in the user's home or a hook of git leads to this path, or to a folder that it lies in."""
+    """Says whether a link in the user's home or a hook of git leads to this path, to a folder that it lies in, or to
+    something below it: a folder that is moved here brings all its files."""
     real_folder = os.path.realpath(folder)
     full_path = Path(os.path.normpath(Path(real_folder, path)))
-    return not _linked_paths(real_folder, str(Path.home())).isdisjoint(map(str, (full_path, *full_path.parents)))
+    linked_paths = _linked_paths(real_folder, str(Path.home()))
+    return not linked_paths.isdisjoint(map(str, (full_path, *full_path.parents))) or _any_below(full_path, linked_paths)
 
 
 def on_path(path: str, folder: Path) -> bool:
     """Says whether the path lies directly in a folder on PATH."""
-    places = map(os.path.realpath, filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep)))
-    return os.path.realpath((folder / path).parent) in places
+    return os.path.realpath((folder / path).parent) in _places_on_path()
+
+
+def holds_place_on_path(path: str, folder: Path) -> bool:
+    """Says whether the path is a folder on PATH, or a folder above one."""
+    full_path = Path(os.path.realpath(folder / path))
+    return str(full_path) in _places_on_path() or _any_below(full_path, _places_on_path())
+
+
+def _places_on_path() -> list[str]:
+    places = filter(os.path.isabs, os.environ.get("PATH", os.defpath).split(os.pathsep))
+    return [os.path.realpath(place) for place in places]
+
+
+def _any_below(folder: Path, paths: Iterable[str]) -> bool:
+    return any(path.startswith(f"{folder}/") for path in paths)
+
+
+def _names_command(list_file: Path) -> bool:
+    """Says whether a list of what is still to do names a command, or cannot be read."""
+    try:
+        return COMMAND_TO_DO.search(read_plain(list_file, LARGEST_LIST).decode("utf-8", "replace")) is not None
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 def shadows(path: str, folder: Path) -> bool:
