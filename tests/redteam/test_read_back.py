@@ -2,18 +2,23 @@
 files."""
 
 import asyncio
+import contextlib
 import os
+import struct
 import time
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import ActionFinished
+from duckflow.agent.pictures import LARGEST
+from duckflow.events.types import ActionFinished, Noticed
 from duckflow.tools.shell.checkers import REPORTS, RUNNER_REPORTS, ReportFile
 from tests.journeys.story import Story, act, decide, respond
 
 SECONDS = 20
+MOST_MEMORY = 3 * 2**30
 DONE = decide(respond("done"), step="PLANNING", next_step="pending_user")
 READ_AT_THE_START = [
     ".mcp.json", ".duckflow/config.toml", ".duckflow/skills/a/SKILL.md", ".claude/settings.json",
@@ -173,3 +178,75 @@ async def test_a_run_that_replaces_its_report_leaves_the_loop_alone(tmp_path: Pa
     assert story.all(ActionFinished)[0].result.check is not None
     assert heart.longest < 2
     await story.close()
+
+
+@pytest.mark.parametrize("make", [huge, endless])
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", "deep/.ignore", ".git/info/exclude"])
+async def test_no_rules_on_what_to_ignore_fill_the_memory_of_a_search(
+    tmp_path: Path, name: str, make: Callable[[Path], None]
+) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / "pond.py").write_text("QUACK\n")
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    make(work / name)
+    story = Story(tmp_path, [decide(act("file_ops.grep", pattern="QUACK"), next_step="continue"), DONE], mode="ask")
+    turn, most = asyncio.create_task(story.tell("look")), 0
+    while not turn.done():
+        most = max(most, memory_of("rg", work))
+        await asyncio.sleep(0.05)
+    found = story.all(ActionFinished)[0].result.for_model
+    assert "1:QUACK" in found and most < MOST_MEMORY
+
+
+@pytest.mark.parametrize("name", [".gitignore", ".ignore", ".rgignore", "deep/.ignore", ".git/info/exclude"])
+async def test_a_pipe_in_place_of_rules_hides_nothing_from_a_search(tmp_path: Path, name: str) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / "pond.py").write_text("QUACK\n")
+    (work / name).parent.mkdir(parents=True, exist_ok=True)
+    pipe(work / name)
+    calls = [decide(act("file_ops.grep", pattern="QUACK"), next_step="continue"), DONE]
+    story = Story(tmp_path, calls, mode="ask", settings={"files": {"grep_seconds": 2}})
+    await story.tell("look")
+    assert "1:QUACK" in story.all(ActionFinished)[0].result.for_model
+
+
+def memory_of(program: str, folder: Path) -> int:
+    """Returns the bytes that a program in this folder holds in memory."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (process / "comm").read_text().strip() == program and (process / "cwd").readlink() == folder:
+                return int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
+    return 0
+
+
+@pytest.mark.parametrize("name", [b"\xff.py", b"\xe3\x81.py", b"a\x80b.py", b"\xff/pond.py", b"deep/\xc0/pond.py"])
+async def test_a_name_that_is_no_text_does_not_break_the_code_map(tmp_path: Path, name: bytes) -> None:
+    for path in (tmp_path / "work" / os.fsdecode(name), tmp_path / "work/good.py"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def quack():\n    pass\n")
+    calls = [act("code.outline", path="."), act("code.find", symbol="quack")]
+    story = Story(tmp_path, [*(decide(call, next_step="continue") for call in calls), DONE], mode="ask")
+    await story.tell("look")
+    results = [event.result for event in story.all(ActionFinished) if event.result.operation.startswith("code.")]
+    assert [result.ok for result in results] == [True, True] and "good.py" in results[1].for_model
+
+
+@pytest.mark.parametrize(
+    ("width", "height"), [(12_000, 12_000), (9000, 9000), (60_000, 1300), (1000, 60_000), (8000, 8000)]
+)
+async def test_a_picture_of_many_points_is_not_unpacked(tmp_path: Path, width: int, height: int) -> None:
+    (work := tmp_path / "work").mkdir()
+    (work / "pond.png").write_bytes(black_picture(width, height) + b"x" * LARGEST)
+    story = Story(tmp_path, [DONE], mode="ask")
+    await story.tell("look at @pond.png")
+    told = [event.what.key for event in story.all(Noticed)]
+    assert "picture.too_large" in told or "picture.not_made_smaller" in told
+
+
+def black_picture(width: int, height: int) -> bytes:
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    lines = zlib.compress(bytes(1 + (width + 7) // 8) * height, 1)
+    head = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")

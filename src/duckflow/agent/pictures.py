@@ -19,6 +19,8 @@ WIDEST = 8000
 SMALLER_SIDE = 2000
 """Most pixels on each side of a picture that was made smaller: no model looks at more pixels."""
 LARGEST_FILE = 50 * MB
+MOST_PIXELS = 50_000_000
+"""Most pixels of a picture that is made smaller. All of them are unpacked for that, unless it is a JPEG picture."""
 HEAD = 64 * 1024
 """The number of bytes at the beginning of a file that contain its type and dimensions."""
 MOST_BYTES = 20 * MB
@@ -41,7 +43,8 @@ class ConversationPictures:
             message = f"{name} is no PNG, JPEG, GIF or WebP picture: it is not shown."
             raise ToolError(message, "picture.not_one", name=name)
         if len(data) > LARGEST or max(header[1:]) > WIDEST:
-            smaller_data = _made_smaller(data)
+            is_unpacked = header[0] != "image/jpeg" and header[1] * header[2] > MOST_PIXELS
+            smaller_data = b"" if is_unpacked else _made_smaller(data)
             smaller_header = read_header(smaller_data)
             if smaller_header is None:
                 raise _too_large(name, header, len(data))

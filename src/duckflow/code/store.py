@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,9 @@ from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.whole_file import private_folder
 
+LONE_BYTE = re.compile("[\ud800-\udfff]")
+"""A byte of a name that is no text: the database could not store it."""
+
 
 class Walked(NamedTuple):
     """The source files of a folder, with the times of its folders and ignore files. When one of these times changes,
@@ -29,7 +32,7 @@ class Walked(NamedTuple):
 
 
 def walk(workspace: Workspace, top: str = HERE) -> Walked:
-    is_ignored = ignored_in(workspace)
+    is_ignored = _left_out(workspace)
     found_entries = Walked({}, {top: workspace.stat(top).modified})
     for entry in workspace.walk(top, lambda entry: not is_ignored(entry)):
         if (entry.kind == "file" and entry.name == RULES_FILE) or (entry.kind == "folder" and not is_ignored(entry)):
@@ -37,6 +40,13 @@ def walk(workspace: Workspace, top: str = HERE) -> Walked:
         elif entry.kind == "file" and is_source(entry) and not is_ignored(entry):
             found_entries.files[entry.path] = entry
     return found_entries
+
+
+def _left_out(workspace: Workspace) -> Callable[[FolderEntry], bool]:
+    """Returns a function that says whether the map leaves out a file or folder: git ignores it, or its name is no
+    text."""
+    is_ignored = ignored_in(workspace)
+    return lambda entry: LONE_BYTE.search(entry.path) is not None or is_ignored(entry)
 
 
 def is_source(entry: FolderEntry) -> bool:
@@ -195,7 +205,7 @@ class CodeMap:
     ) -> tuple[list[FolderEntry], list[tuple[str, float]]]:
         """Returns the source files that are new in these folders, and the new times of the folders; -1 for a folder
         that is gone."""
-        is_ignored = ignored_in(self.workspace)
+        is_ignored = _left_out(self.workspace)
         new_files, folder_times = list[FolderEntry](), list[tuple[str, float]]()
         for path in touched:
             modified = _time(self._at(path))

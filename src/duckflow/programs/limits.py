@@ -76,6 +76,8 @@ class LimitWatch:
         if len(family) > most_processes:
             return Overrun("too_many_processes", most_processes)
         memory = self._limits.memory_bytes()
+        # A program without a sandbox is the first process itself.
+        family = {self._pid, *family}
         in_files = _unnamed_files(family)
         # Shared memory should count once. Finding that out takes long, so it is only done where it matters.
         if sum(map(_resident, family)) + in_files > memory and sum(map(_fair_share, family)) + in_files > memory:

@@ -20,7 +20,7 @@ from duckflow.state.action import GREP
 from duckflow.state.data import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, explained_errors
-from duckflow.tools.files.search import Match, Search, TextMatch, find_matches
+from duckflow.tools.files.search import BROKE_OFF, Match, Search, TextMatch, find_matches
 from duckflow.tools.tool import Args, Done
 
 RIPGREP = (
@@ -85,7 +85,10 @@ class Grep(FileTool[GrepArgs]):
         options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
         options += [f"--glob={args.glob}"] if args.glob else []
         search_result = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
-        return None if search_result.exit_code > 1 and not search_result.matches else search_result
+        # ripgrep waits for a pipe in place of a file with rules, and breaks off at a huge one. Python's search reads
+        # neither of them.
+        has_failed = search_result.exit_code >= BROKE_OFF or search_result.timed_out
+        return None if has_failed and not search_result.matches else search_result
 
     async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
         request = Search(

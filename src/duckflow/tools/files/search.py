@@ -11,14 +11,17 @@ from typing import Any, BinaryIO
 
 from duckflow.errors import ToolError
 from duckflow.programs.find import environment_outside
-from duckflow.programs.launch import Launch
-from duckflow.programs.run import ignore, run
+from duckflow.programs.launch import Launch, Limits
+from duckflow.programs.run import OverrunError, ignore, run
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import glob_matcher, ignored_in
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.files.document import large_lines, line_text, load
 
 LONGEST = 1024 * 1024
+BROKE_OFF = 2
+LIMITS = Limits(processes=1000, memory_mib=1024, file_mib=1, free_mib=0, temporary_mib=0)
+"""A search program keeps whole lines in memory, and whole files of rules on what to ignore, however long they are."""
 OUTPUT_LINE = re.compile(rb"([^\0]*)\0([^\n]*\n)")
 
 
@@ -55,8 +58,10 @@ async def find_matches(command: Sequence[str], folder: Path, request: bytes, lim
             enough.set()
 
     try:
-        launch = Launch(command, folder, environment_outside(folder))
+        launch = Launch(command, folder, environment_outside(folder), LIMITS)
         text_match.exit_code = await run(launch, take, ignore, request, seconds, enough)
+    except OverrunError:
+        text_match.exit_code = BROKE_OFF
     except TimeoutError:
         text_match.timed_out = True
     del text_match.matches[limit:]
