@@ -1,6 +1,7 @@
 """A model that takes a folder added by `--add-dir` for one without a guard: commands read it, and cannot write there;
 its secrets are covered and asked for like those of the work folder."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -135,3 +136,42 @@ def test_in_auto_nothing_changes_there_unasked(tmp_path: Path, other: Path, acti
     before = state_of(other)
     answer(tmp_path, other, "auto", action)
     assert state_of(other) == before
+
+
+LED_TO = [
+    (".zshrc", "zsh/rc"),
+    (".config/fish", "fish/conf.d/x.fish"),
+    (".local/bin/quack", "scripts/quack"),
+    ("git", "tools/hooks/pre-commit"),
+    ("git", "tools/check"),
+    ("moved", "scripts/quack"),
+    ("path", "tools/ls"),
+]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("mode", ["full-auto", "auto-edit"])
+@pytest.mark.parametrize(("link", "name"), LED_TO)
+def test_a_file_that_a_link_or_git_leads_to_is_asked_about_there_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, other: Path, link: str, name: str, mode: str
+) -> None:
+    (other / name).parent.mkdir(parents=True)
+    (other / name).write_text("good\n")
+    write = [act("file_ops.write_file", path=f"{{other}}/{name}", content="evil\n")]
+    if link == "git":
+        subprocess.run(["git", "-C", other, "config", "core.hooksPath", "tools/hooks"], check=True)
+        (other / ".git/hooks/pre-push").write_text("#!/bin/sh\nexec tools/check\n")
+    elif link == "path":
+        monkeypatch.setenv("PATH", f"{other}/tools:{os.environ['PATH']}")
+    else:
+        place = tmp_path / (".local/bin/quack" if link == "moved" else link)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(other / name.partition("/conf.d")[0])
+    if link == "moved":
+        (other / "new").mkdir()
+        (other / "new/quack").write_text("evil\n")
+        paths = ("scripts", "old"), ("new", "scripts")
+        write = [act("file_ops.move_file", source=f"{{other}}/{old}", target=f"{{other}}/{new}") for old, new in paths]
+    read = [act("file_ops.read_file", path=f"{{other}}/{name}")] if link != "moved" else []
+    answer(tmp_path, other, mode, *read, *write)
+    assert not (other / name).exists() or (other / name).read_text() == "good\n"

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
-from duckflow.safety.started_files import git_runs, holds_place_on_path, led_to, on_path, shadows
+from duckflow.safety.started_files import git_runs, holds_place_on_path, led_to, on_path, place_around, shadows
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode
@@ -259,11 +259,12 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         # A lesson is one line in a file that Duckflow itself makes; it has its own operation.
         writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         is_new_file = impact.change == "create"
-        if writes_content and (runs_later(impact.path, is_new_file, folder) or _is_program(impact.path, folder)):
+        place = place_around(impact.path) if _added(impact) else folder
+        if writes_content and (runs_later(impact.path, is_new_file, place) or _is_program(impact.path, place)):
             # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))
     if path := _programs_moved_to(deed.impacts, folder):
-        scale.add("high", say("risk.runs_later", path=path))
+        scale.add("high", say("risk.runs_later", path=path), always=path.startswith("/"))
     if len(deed.impacts) > MANY_FILES:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:

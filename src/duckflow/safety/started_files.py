@@ -107,6 +107,13 @@ def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
             yield from (os.path.normpath(top / word) for word in BETWEEN_WORDS.split(value) if word)
 
 
+def place_around(path: str) -> Path:
+    """Returns the folder whose files could be started along with this one, in a folder that the user has added: the
+    repository around it, or else the folder that it lies in."""
+    repository = find_repository(Path(path).parent)
+    return repository.top if repository else Path(path).parent
+
+
 def led_to(path: str, folder: Path) -> bool:
     """Says whether a link in the user's home or a hook of git leads to this path, to a folder that it lies in, or to
     something below it: a folder that is moved here brings all its files."""
