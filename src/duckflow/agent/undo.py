@@ -22,7 +22,7 @@ from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
-    from duckflow.safety.undo.ledger import Change
+    from duckflow.safety.undo.facts import Change
     from duckflow.safety.undo.undo import FileVersions, Undo
 
 

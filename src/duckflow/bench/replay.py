@@ -26,7 +26,8 @@ from duckflow.events.types import (
 )
 from duckflow.i18n.words import Words, money
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.ledger import Change, Contents, Database, Fact, UndoLedger, UndoWork, content_id
+from duckflow.safety.undo.facts import Change, Fact, UndoWork
+from duckflow.safety.undo.ledger import Contents, Database, UndoLedger, content_id
 from duckflow.state.action import RUN_AGENT, Action, ActionResult, exit_code
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of

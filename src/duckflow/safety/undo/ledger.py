@@ -1,97 +1,17 @@
-"""Undo's record on disk: facts about files, their contents, and the changes of each turn and each step of a job."""
+"""Undo's record on disk: the contents of files, and the changes of each turn and each step of a job."""
 
 import contextlib
 import hashlib
 import json
-import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from duckflow.safety.files import Kind
+from duckflow.safety.undo.facts import Change, Fact, UndoWork, life_name
 from duckflow.state.changes import WorkAuthor
-
-UNKEPT = "~"
-TICK = 2_000_000_000
-"""Nanoseconds in which two writes may get the same time, even where the file system counts in whole seconds."""
-
-
-class Fact(NamedTuple):
-    """The state of a file. `content` is a file's content id or a link's target. For a file that is too large to keep,
-    or cannot be read, `content` only shows whether the file changed."""
-
-    kind: Kind
-    mode: int
-    owner: int
-    group: int
-    size: int
-    content: str
-
-    @property
-    def kept(self) -> bool:
-        """Says whether the file could be put back after it was removed."""
-        return self.kind != "special" and not (self.kind == "file" and self.content.startswith(UNKEPT))
-
-    @property
-    def blob(self) -> str:
-        """Returns the id of the content that undo has kept, or an empty text if it has none."""
-        return self.content if self.kind == "file" and self.kept else ""
-
-    @property
-    def bare(self) -> "Fact":
-        """Returns the same state without mode and owner."""
-        return self._replace(mode=0, owner=0, group=0)
-
-
-class Stamp(NamedTuple):
-    """The file system's data about a file. While the stamp stays the same, so does the content: no program can set the
-    time of the last change (`changed`)."""
-
-    inode: int
-    size: int
-    modified: int
-    changed: int
-    mode: int
-    owner: int
-    group: int
-
-    @classmethod
-    def of(cls, facts: os.stat_result) -> "Stamp":
-        times = (facts.st_mtime_ns, facts.st_ctime_ns)
-        return cls(facts.st_ino, facts.st_size, *times, facts.st_mode, facts.st_uid, facts.st_gid)
-
-    @property
-    def unkept_content(self) -> str:
-        """Returns a text that stays the same when a file is renamed, and changes when it is written to."""
-        return f"{UNKEPT}{self.inode}-{self.size}-{self.modified}"
-
-    @property
-    def written(self) -> tuple[int, ...]:
-        """Returns data that change when a file is replaced, written to or given another mode, but not by renaming."""
-        return (self.inode, self.size, self.modified, self.mode)
-
-    @property
-    def settled(self) -> bool:
-        """Says whether the stamp is old enough: another write to the file would now change the time in it."""
-        return self.changed < time.time_ns() - TICK
-
-
-class Seen(NamedTuple):
-    """A file's state and its stamp. If not `settled`, the file was just written, and the stamp proves nothing."""
-
-    fact: Fact
-    stamp: Stamp
-    settled: bool
-
-
-def load_seen(text: str) -> Seen:
-    fact, stamp, is_settled = json.loads(text)
-    return Seen(Fact._make(fact), Stamp._make(stamp), is_settled)
-
 
 FILE = "undo-3.sqlite"
 """The database's name. Versions of Duckflow that store another form of it use another number."""
@@ -102,6 +22,7 @@ CREATE TABLE IF NOT EXISTS works (
     session TEXT, name TEXT, author TEXT NOT NULL, at REAL NOT NULL, latest INTEGER NOT NULL, undone INTEGER NOT NULL,
     record TEXT NOT NULL, PRIMARY KEY (session, name)
 );
+CREATE TABLE IF NOT EXISTS places (life BLOB PRIMARY KEY, path BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS windows (id INTEGER PRIMARY KEY AUTOINCREMENT, window TEXT NOT NULL);
 """
 PATIENCE = 30.0
@@ -216,71 +137,6 @@ class Contents:
         return self._held
 
 
-class Change(NamedTuple):
-    """One change of a path by one piece of work. `own` means that Duckflow made it, or a command that is known to write
-    there; otherwise anybody may have made it while a command ran, or around the time Duckflow was interrupted. `order`
-    is its place among all changes."""
-
-    path: str
-    before: Fact | None
-    after: Fact | None
-    own: bool = True
-    order: int = 0
-    undone: int = 0
-    """The number of the undo that took the change back; 0 if none has."""
-
-
-def moves(changes: Iterable[Change]) -> list[set[str]]:
-    """Returns the paths between which files were moved: the same content left one path and came to another."""
-    sources, targets = dict[tuple[int, str], set[str]](), dict[tuple[int, str], set[str]]()
-    for change in changes:
-        if change.before and change.after is None and change.before.blob:
-            sources.setdefault((change.order, change.before.blob), set()).add(change.path)
-        elif change.after and change.before is None and change.after.blob:
-            targets.setdefault((change.order, change.after.blob), set()).add(change.path)
-    return [sources[key] | targets[key] for key in sources.keys() & targets.keys()]
-
-
-@dataclass
-class UndoWork:
-    """The work of one author in one session: its changes, and in `left_out` those that undo cannot cover (kind, name,
-    number of files). A path occurs several times if somebody else changed it in between. `latest` is the `order` of its
-    last change. `undone` says that an undo has taken back as much of it as was possible."""
-
-    session: str
-    author: WorkAuthor
-    at: float
-    latest: int = 0
-    undone: bool = False
-    changes: list[Change] = field(default_factory=list[Change])
-    left_out: dict[str, dict[str, int]] = field(default_factory=dict[str, dict[str, int]])
-
-    def record(self, changes: Iterable[Change]) -> None:
-        """Adds changes. A change that continues an earlier one is joined with the earlier one; if the path then is as
-        it was at first, no change is left. A move stays as it was, so that both of its paths are known."""
-        moved_paths = {path for paths in moves(self.changes) for path in paths}
-        move_ends = [
-            change for change in self.changes if change.path in moved_paths and None in (change.before, change.after)
-        ]
-        by_path = {change.path: change for change in self.changes if not change.undone and change not in move_ends}
-        joined_changes = list[Change]()
-        for change in changes:
-            earlier_change = by_path.get(change.path)
-            if earlier_change and earlier_change.after == change.before:
-                joined_changes.append(earlier_change)
-                change = change._replace(before=earlier_change.before, own=earlier_change.own and change.own)
-            self.changes += [change] if change.before != change.after else []
-            self.latest, self.undone = change.order, False
-        if joined_changes:
-            joined_keys = {(change.path, change.order) for change in joined_changes}
-            self.changes = [change for change in self.changes if (change.path, change.order) not in joined_keys]
-
-    def leave_out(self, kind: str, names: Mapping[str, int]) -> None:
-        for name, count in names.items():
-            known_counts = self.left_out.setdefault(kind, {})
-            known_counts[name] = max(count, known_counts.get(name, 0))
-
-
 class Window(NamedTuple):
     """A change, command or undo under way; a window left over from a crash is closed later. `paths` are the paths that
     it changes, or that a command is known to write. `marks` is the state of the repositories before it."""
@@ -335,13 +191,26 @@ class UndoLedger:
         rows = self._database.execute("SELECT * FROM works WHERE session = ? ORDER BY latest, at", (session,))
         return [work for work in map(_load, rows) if work.changes or work.left_out]
 
-    def changes_by_path(self) -> dict[str, list[Change]]:
-        """Returns all changes of each path, of every session, in their order."""
-        works = map(_load, self._database.execute("SELECT * FROM works ORDER BY latest"))
-        edits_by_path = dict[str, list[Change]]()
-        for edit in sorted((edit for work in works for edit in work.changes), key=lambda edit: edit.order):
-            edits_by_path.setdefault(edit.path, []).append(edit)
-        return edits_by_path
+    def all_changes(self) -> list[Change]:
+        """Returns all changes of every session in their order. A change that several may have made stands there once;
+        it counts as undone when all of them have taken it back."""
+        works = map(_load, self._database.execute("SELECT * FROM works"))
+        copies = dict[tuple[str, int], list[Change]]()
+        for change in (change for work in works for change in work.changes):
+            copies.setdefault(change.key, []).append(change)
+        merged_changes = [
+            records[0]._replace(
+                undone=max(record.undone for record in records) if not standing else 0, sharers=standing
+            )
+            for records in copies.values()
+            for standing in [records[0].sharers - sum(record.undone > 0 for record in records)]
+        ]
+        return sorted(merged_changes, key=lambda change: change.order)
+
+    def sharing(self, keys: Container[tuple[str, int]]) -> list[UndoWork]:
+        """Returns the works, of every session, that share one of these changes with others."""
+        works = map(_load, self._database.execute("SELECT * FROM works"))
+        return [work for work in works if any(change.sharers > 1 and change.key in keys for change in work.changes)]
 
     def next_order(self) -> int:
         return self._database.execute("SELECT coalesce(max(latest), 0) + 1 FROM works")[0][0]
@@ -363,8 +232,7 @@ class UndoLedger:
 
     def blobs(self) -> set[str]:
         """Returns the id of every content that an undo or redo may need."""
-        changes = (change for changes in self.changes_by_path().values() for change in changes)
-        return {fact.blob for change in changes for fact in (change.before, change.after) if fact}
+        return {fact.blob for change in self.all_changes() for fact in (change.before, change.after) if fact}
 
 
 def _load(row: tuple[Any, ...]) -> UndoWork:
@@ -374,6 +242,7 @@ def _load(row: tuple[Any, ...]) -> UndoWork:
         Change(path, before_fact and Fact._make(before_fact), after_fact and Fact._make(after_fact), *other_fields)
         for path, before_fact, after_fact, *other_fields in rows
     ]
+    changes = [change if change.life else change._replace(life=life_name(change)) for change in changes]
     return UndoWork(session, WorkAuthor(*json.loads(author)), timestamp, latest_order, bool(undone), changes, left_out)
 
 

@@ -2,117 +2,19 @@
 out."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import SequenceMatcher
-from typing import NamedTuple
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.ledger import Change, Fact, Seen, UndoWork
+from duckflow.safety.undo.facts import Change, Fact, Seen, UndoWork
+from duckflow.safety.undo.file_history import FileState, is_folder
 from duckflow.safety.undo.tree import Tree, upwards
 from duckflow.state.changes import UndoScope
 
-MOST_LINES = 20_000
-"""The largest number of lines that are compared; more would take too long."""
-NOBODY = 0
-
-
-class Version(NamedTuple):
-    """A change of the text, with its number and the number of the undo that took it back (0 for none)."""
-
-    before: bytes
-    after: bytes
-    number: int
-    undone: int
-
-
-@dataclass(slots=True)
-class HistoryLine:
-    """A line of a text. It keeps its place in the history after it was removed. `made` and `removed` are numbers of
-    changes."""
-
-    text: bytes
-    made: int = NOBODY
-    removed: set[int] = field(default_factory=set[int])
-
-    def stands(self, gone: Collection[int]) -> bool:
-        return self.made not in gone and all(number in gone for number in self.removed)
-
-    def belongs_to(self, number: int) -> bool:
-        return number == self.made or number in self.removed
-
-    def taken_over(self, number: int, gone: Collection[int]) -> bool:
-        """Says whether a line of this change (made or removed by it) was also removed by another change that was not
-        taken back."""
-        return self.belongs_to(number) and any(other != number and other not in gone for other in self.removed)
-
-
-class LineHistory:
-    """The history of each line of a text, through all changes in their order up to the text as it is now."""
-
-    def __init__(self, versions: Sequence[Version], now: bytes, gone: Collection[int]) -> None:
-        """`gone` lists the changes (by number) that the present text does not contain."""
-        self._lines = [HistoryLine(text) for text in _split(versions[0].before)]
-        self._gone = gone
-        for version in versions:
-            undone_numbers = {
-                earlier_version.number
-                for earlier_version in versions
-                if earlier_version.undone and earlier_version.undone < version.number
-            }
-            self._go_on(version.before, NOBODY, undone_numbers)
-            self._go_on(version.after, version.number, undone_numbers)
-        self._go_on(now, NOBODY, gone)
-
-    def without(self, number: int) -> bytes | None:
-        """Returns the text without a change, or None where another change has removed lines of that change."""
-        return self._text(number, {*self._gone, number})
-
-    def with_again(self, number: int) -> bytes | None:
-        return self._text(number, {other_number for other_number in self._gone if other_number != number})
-
-    def _text(self, number: int, gone: Collection[int]) -> bytes | None:
-        if any(line.taken_over(number, gone) for line in self._lines):
-            return None
-        return b"".join(line.text for line in self._lines if line.stands(gone))
-
-    def _go_on(self, text: bytes, number: int, gone: Collection[int]) -> None:
-        standing_lines = [line for line in self._lines if line.stands(gone)]
-        new_lines = _split(text)
-        line_edits = SequenceMatcher(None, [line.text for line in standing_lines], new_lines).get_opcodes()
-        line_indexes = {id(line): index for index, line in enumerate(self._lines)}
-        # The loop goes from the end, so that the indexes of earlier lines stay valid.
-        for edit_kind, old_start, old_end, new_start, new_end in reversed(line_edits):
-            if edit_kind == "equal":
-                continue
-            for line in standing_lines[old_start:old_end]:
-                line.removed.add(number)
-            index = line_indexes[id(standing_lines[old_end - 1])] + 1 if old_end else 0
-            self._lines[index:index] = [HistoryLine(text_line, number) for text_line in new_lines[new_start:new_end]]
-
-
-def history_of(versions: Sequence[Version], now: bytes, gone: Collection[int]) -> LineHistory | None:
-    """Returns the history of a text, or None for a file that is no text, or too long."""
-    texts = [now, *(text for version in versions for text in (version.before, version.after))]
-    if any(b"\0" in text or text.count(b"\n") > MOST_LINES // 2 for text in texts):
-        return None
-    return LineHistory(versions, now, gone)
-
-
-def _split(text: bytes) -> list[bytes]:
-    return text.splitlines(keepends=True)
-
-
 OPEN = 0o700
 PLAIN_FOLDER = Fact("folder", 0o755, os.getuid(), os.getgid(), 0, "")
-Rewrite = Callable[[Fact, Fact], Fact | None]
-"""A function that returns the present text with a change taken back or done again; None if another change has removed
-lines of that change."""
-
-
-class Overlap(Exception):
-    """Raised when somebody else has changed the same lines after the change that is to be taken back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +27,10 @@ class UndoStep:
     target: Fact | None
     own: bool = True
     overlaps: bool = False
-    facts: tuple[Fact | None, ...] = ()
-    """The states of the path after each of its changes; the last one is the target."""
+    lives: frozenset[str] = frozenset()
+    """The files that come to the path, leave it, or change there, by their names in the record."""
+    shared: bool = False
+    """True if the path stays only because others may have made the change, too."""
 
     @property
     def fact(self) -> Fact | None:
@@ -161,6 +65,12 @@ class UndoPlan:
     impossible: list[UndoStep] = field(default_factory=list[UndoStep])
     left: list[UndoStep] = field(default_factory=list[UndoStep])
     """Steps that are not taken: steps that would destroy the work of others, and steps that depend on those."""
+    moves: Sequence["FileMove"] = ()
+    redone: Mapping[tuple[str, int], Change] = field(default_factory=dict[tuple[str, int], Change])
+    """The changes that are done again, as they will be, by their keys."""
+    released: Collection[tuple[str, int]] = ()
+    """The changes that stay because others may have made them, too (or, in a redo, that stand because of the others).
+    Only the mark changes that says whose they are."""
 
     @property
     def maybe_others(self) -> list[UndoStep]:
@@ -179,7 +89,9 @@ class UndoPlan:
         while new_steps:
             removed_paths = {step.path for step in new_steps}
             self.steps = [step for step in self.steps if step.path not in removed_paths]
-            new_steps = self._blocked(removed_steps)
+            removed_lives = lives_of(removed_steps)
+            tied_steps = [step for step in self.steps if step.lives & removed_lives]
+            new_steps = tied_steps or self._blocked(removed_steps)
             removed_steps = removed_steps + new_steps
         return removed_steps
 
@@ -195,54 +107,85 @@ class UndoPlan:
         return [step for step in self.steps if not step.same_content and blocked(step)]
 
 
-def moved(
-    now: Fact | None, expected: Fact | None, want: Fact | None, rewrite: Rewrite, went_on: bool = False
-) -> Fact | None:
-    """Returns the new state of a path, now in state `now`, when a change from `want` to `expected` is taken back. Mode
-    and owner stay as they are if the change did not touch them. With `went_on` later changes stay, so even a path that
-    looks as wanted is checked. Raises Overlap if others have changed the same lines."""
-    target_fact = _dressed(now, expected, want)
-    if (now == target_fact and not went_on) or (expected is None and is_folder(now) and is_folder(want)):
-        # A folder that was made again, by someone or by an undo that was interrupted, holds nothing that could be lost.
-        return target_fact
-    if expected is None or now is None:
-        if expected is not now:
-            raise Overlap
-        return target_fact
-    if target_fact and target_fact.kind == now.kind and now.mode not in (expected.mode, target_fact.mode):
-        raise Overlap
-    if now.bare == expected.bare:
-        return target_fact
-    if target_fact and target_fact.kind == now.kind and target_fact.bare == expected.bare:
-        # The change touched only mode and owner: the content that others have written since stays.
-        return now._replace(mode=target_fact.mode, owner=target_fact.owner, group=target_fact.group)
-    rewritten_fact = rewrite(now, target_fact) if target_fact else None
-    if rewritten_fact is None:
-        raise Overlap
-    return rewritten_fact
+@dataclass(frozen=True, slots=True)
+class FileMove:
+    """What becomes of a file: its state `now`, and its state afterwards; None where it stays as it is, since others
+    have continued from its changes. `changes` are those that are taken back or done again."""
+
+    life: str
+    changes: Sequence[Change]
+    now: FileState
+    then: FileState | None
+    own: bool = True
+    shared: bool = False
+    changed: bool = False
+    """True if a change had an effect that could be taken back, although the file may look the same afterwards."""
 
 
-def _dressed(now: Fact | None, expected: Fact | None, want: Fact | None) -> Fact | None:
-    if not (want and expected and now) or not want.kind == expected.kind == now.kind:
-        return want
-    mode = now.mode if want.mode == expected.mode else want.mode
-    same_owner = (want.owner, want.group) == (expected.owner, expected.group)
-    owner, group = (now.owner, now.group) if same_owner else (want.owner, want.group)
-    return want._replace(mode=mode, owner=owner, group=group)
+def steps_of(moves: Sequence[FileMove], tree: Tree, life_at: Callable[[str], str | None]) -> list[UndoStep]:
+    """Returns the steps that bring the files to their states. A file overlaps whose path is not free."""
+    moving = {move.life: (move, move.then) for move in moves if move.then}
+    while True:
+        left_paths = {move.now.path for move, then in moving.values() if move.now.path != then.path}
+        counts = Counter(then.path for _, then in moving.values())
+        barred_lives = [
+            move.life
+            for move, then in moving.values()
+            if then.path and then.path != move.now.path
+            if counts[then.path] > 1 or (then.path not in left_paths and not _is_free(then, move.life, tree, life_at))
+        ]
+        if not barred_lives:
+            break
+        for life in barred_lives:
+            del moving[life]
+    targets, lives, doubtful_paths = dict[str, Fact | None](), dict[str, set[str]](), set[str]()
+    for move, then in moving.values():
+        for path in {move.now.path, then.path} - {""}:
+            targets.setdefault(path, None)
+            lives.setdefault(path, set()).add(move.life)
+            doubtful_paths |= set() if move.own else {path}
+        targets |= {then.path: then.fact} if then.path else {}
+    steps = [
+        UndoStep(path, tree.look(path), target, path not in doubtful_paths, lives=frozenset(lives[path]))
+        for path, target in targets.items()
+    ]
+    for move in moves:
+        if move.life not in moving:
+            paths = {move.now.path} if move.now.path else {change.path for change in move.changes}
+            for path in paths - targets.keys() or paths:
+                seen = tree.look(path)
+                fact, life = seen and seen.fact, frozenset((move.life,))
+                steps.append(UndoStep(path, seen, fact, move.own, overlaps=True, lives=life, shared=move.shared))
+    return sorted(steps, key=lambda step: step.path)
 
 
-def make_plan(steps: Iterable[UndoStep], moves: Iterable[Collection[str]] = ()) -> UndoPlan:
-    """Sorts the steps that change anything into a plan. A moved file goes back, or stays where it is, so that it never
-    exists twice."""
+def _is_free(then: FileState, life: str, tree: Tree, life_at: Callable[[str], str | None]) -> bool:
+    """Says whether a file can come to its path: nothing is there, or the same already that should come there."""
+    seen = tree.look(then.path)
+    if seen is None or (is_folder(seen.fact) and is_folder(then.fact)):
+        return True
+    return seen.fact == then.fact and life_at(then.path) in (None, life)
+
+
+def lives_of(steps: Iterable[UndoStep]) -> set[str]:
+    return {life for step in steps for life in step.lives}
+
+
+def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
+    """Sorts the steps that change anything into a plan. All steps of a file are taken, or none of them, so that a moved
+    file never exists twice."""
     wanted_steps = [step for step in steps if step.overlaps or step.fact != step.target]
-    path_pairs = list(moves)
-    for _ in path_pairs:
-        stuck_paths = {step.path for step in wanted_steps if step.overlaps}
-        tied_paths = {path for paths in path_pairs if not stuck_paths.isdisjoint(paths) for path in paths}
-        wanted_steps = [replace(step, overlaps=step.overlaps or step.path in tied_paths) for step in wanted_steps]
+    conflicts = [step for step in wanted_steps if step.overlaps]
+    while True:
+        stuck_lives = lives_of(conflicts)
+        tied_steps = [step for step in wanted_steps if step.overlaps or step.lives & stuck_lives]
+        if len(tied_steps) == len(conflicts):
+            break
+        conflicts = tied_steps
     possible_steps = [step for step in wanted_steps if step.safe]
     plan = UndoPlan(
-        [step for step in possible_steps if not step.overlaps], [step for step in possible_steps if step.overlaps]
+        [step for step in possible_steps if step not in conflicts],
+        [step for step in possible_steps if step in conflicts],
     )
     plan.impossible = plan.take_out(step for step in wanted_steps if not step.safe)
     return plan
@@ -268,13 +211,12 @@ def without_room(steps: Sequence[UndoStep], tree: Tree) -> Iterator[UndoStep]:
 
 def plan_with_folders(
     steps: Sequence[UndoStep],
-    moves: Iterable[Collection[str]],
     tree: Tree,
     histories: Mapping[str, Sequence[Change]],
 ) -> UndoPlan:
     """Makes a plan. Folders above the files that come back come back too, where others have removed them or the plan
     would. `histories` are all changes of each path."""
-    plan = make_plan(without_room(steps, tree), moves)
+    plan = make_plan(without_room(steps, tree))
     by_path = {step.path: step for step in plan.steps}
     returning_steps = [step for step in plan.steps if step.target]
     doubtful_paths = {path for step in returning_steps if not step.own for path in upwards(step.path)}
@@ -342,52 +284,43 @@ def _take(steps: list[UndoStep], tree: Tree) -> list[str]:
     return remaining_folders
 
 
-def is_folder(fact: Fact | None) -> bool:
-    return fact is not None and fact.kind == "folder"
-
-
-def replaced_since(change: Change, later_changes: Iterable[Change]) -> bool:
-    """Says whether another file bears the name of the changed one by now, or none does."""
-    is_file = not is_folder(change.before or change.after)
-    return is_file and any(None in (other.before, other.after) for other in later_changes)
-
-
-def last_kept(fact: Fact | None, changes: Sequence[Change], every: Sequence[Change]) -> Fact | None:
-    """Returns this state if its content was kept, else the latest kept one before it. A command may have made a file
-    too large to keep, or put a pipe in its place, before another command removed it. `every` are all changes of the
-    path, `changes` those that are taken back."""
-    first_order, last_state = min(change.order for change in changes), fact
-    for earlier_change in sorted(every, key=lambda change: change.order, reverse=True):
-        if (
-            earlier_change.order < first_order
-            and not earlier_change.undone
-            and last_state
-            and not last_state.kept
-            and earlier_change.after == last_state
-        ):
-            last_state = earlier_change.before
-    return last_state if last_state and last_state.kept else fact
-
-
 def changes_in(works: Iterable[UndoWork], scope: UndoScope) -> list[Change]:
     return [change for work in works for change in work.changes if scope.touches(change.path)]
 
 
 def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Change]:
-    """Returns the changes that an undo takes back, or (without `back`) those that a redo makes again."""
+    """Returns the changes that an undo takes back, or (without `back`) those that a redo makes again. Of a move these
+    are both changes, also where the scope names only one of the paths."""
     if back and scope.paths and not scope.named:
         newest_authors = newest_of(works, scope)
         standing_pairs = [(work, change) for work in works for change in work.changes if not change.undone]
-        return [change for work, change in standing_pairs if newest_authors.get(change.path) == work.author.whole]
-    changes = changes_in(works, scope)
-    number = 0 if back else max((change.undone for change in changes), default=0)
-    return [change for change in changes if change.undone == number]
+        changes = [
+            change for work, change in standing_pairs if work.author.whole in newest_authors.get(change.path, ())
+        ]
+    else:
+        changes = changes_in(works, scope)
+        number = 0 if back else max((change.undone for change in changes), default=0)
+        changes = [change for change in changes if change.undone == number]
+    deeds = {(change.life, change.order) for change in changes}
+    undone_numbers = {change.undone for change in changes}
+    return [
+        change
+        for work in works
+        for change in work.changes
+        if (change.life, change.order) in deeds and change.undone in undone_numbers
+    ]
 
 
-def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, UndoScope]:
-    """Returns for each path the turn or job that changed it last, leaving out changes that were taken back."""
+def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, set[UndoScope]]:
+    """Returns for each path the turn or job that changed it last, leaving out changes that were taken back. There are
+    several where their commands ran at the same time."""
     rows = [(edit.order, edit.path, work.author.whole) for work in works for edit in work.changes if not edit.undone]
-    return {path: author for _, path, author in sorted(rows) if scope.touches(path)}
+    last_orders = {path: order for order, path, _ in sorted(rows)}
+    authors = dict[str, set[UndoScope]]()
+    for order, path, author in rows:
+        if order == last_orders[path] and scope.touches(path):
+            authors.setdefault(path, set()).add(author)
+    return authors
 
 
 def in_all(changes: Sequence[Change]) -> list[Change]:
@@ -396,4 +329,4 @@ def in_all(changes: Sequence[Change]) -> list[Change]:
     for change in sorted(changes, key=lambda change: change.order):
         first_change = changes_by_path.get(change.path)
         changes_by_path[change.path] = first_change._replace(after=change.after) if first_change else change
-    return sorted(changes_by_path.values())
+    return sorted(change for change in changes_by_path.values() if change.before != change.after)

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
-from duckflow.safety.undo.ledger import Change, Fact, UndoWork
-from duckflow.safety.undo.plan import MOST_LINES, UndoPlan, UndoStep
+from duckflow.safety.undo.facts import Change, Fact
+from duckflow.safety.undo.file_history import MOST_LINES
+from duckflow.safety.undo.ledger import UndoWork
+from duckflow.safety.undo.plan import UndoPlan, UndoStep
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import git_folder
 from duckflow.state.changes import NO_NEWLINE, WorkAuthor
@@ -153,7 +155,11 @@ def _side(side: str, name: str, fact: Fact | None) -> str:
 
 
 def name_conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
-    return tuple(say("undo.conflict", path=shown(path)) for path in names_of(planned.conflicts))
+    shared_paths = names_of(step for step in planned.conflicts if step.shared)
+    return tuple(
+        say("undo.shared" if path in shared_paths else "undo.conflict", path=shown(path))
+        for path in names_of(planned.conflicts)
+    )
 
 
 def names_of(steps: Iterable[UndoStep]) -> dict[str, int]:

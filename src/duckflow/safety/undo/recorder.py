@@ -1,9 +1,7 @@
 """Records how the work folder is before and after a change or a command."""
 
 import contextlib
-import json
-import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from duckflow.errors import ToolError
@@ -11,17 +9,9 @@ from duckflow.safety.files import Presence
 from duckflow.safety.repository import Marks, find_repository, marks_in, what_moved
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.started_files import programs_of
-from duckflow.safety.undo.ledger import (
-    Change,
-    Contents,
-    Database,
-    Seen,
-    UndoLedger,
-    UndoWork,
-    Window,
-    WindowKind,
-    load_seen,
-)
+from duckflow.safety.undo.facts import Change, Seen, UndoWork
+from duckflow.safety.undo.ledger import Contents, Database, UndoLedger, Window, WindowKind
+from duckflow.safety.undo.places import Baseline, FilePlaces
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import (
     FAN_OUT,
@@ -35,38 +25,12 @@ from duckflow.safety.undo.tree import (
     upwards,
 )
 from duckflow.safety.undo.walk import FolderWalk, Rules, Survey
+from duckflow.safety.undo.writers import Owns, Writers, near, owns_paths, running, without_git
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
 SLACK = 5
 """Turns are forgotten once they exceed the allowed number by this fraction of it (a fifth)."""
-Owns = Callable[[str], bool]
-
-
-class Baseline:
-    """The work folder as it was last seen. It is on disk, so that a crash does not lose it."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-        self._entries: dict[str, Seen] | None = None
-
-    @property
-    def entries(self) -> dict[str, Seen]:
-        if self._entries is None:
-            rows = self._database.execute("SELECT path, seen FROM baseline")
-            self._entries = {os.fsdecode(path): load_seen(seen) for path, seen in rows}
-        return self._entries
-
-    def write(self, seen: Mapping[str, Seen | None]) -> None:
-        present_entries = {path: fact for path, fact in seen.items() if fact}
-        missing_paths = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
-        self.entries.update(present_entries)
-        rows = [(os.fsencode(path), json.dumps(fact)) for path, fact in present_entries.items()]
-        self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
-        self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in missing_paths])
-
-    def read_again(self) -> None:
-        self._entries = None
 
 
 class Recorder:
@@ -86,6 +50,7 @@ class Recorder:
         self._own = frozenset((file_stat.st_dev, file_stat.st_ino) for file_stat in private_stats)
         self._version = self.database.version
         self.baseline = Baseline(self.database)
+        self.places = FilePlaces(self.database)
         self._survey: Survey | None = None
         self._open: set[int] = set()
         self._changed: list[Change] = []
@@ -100,23 +65,32 @@ class Recorder:
             with self.database.transaction():
                 if self.database.version != self._version:
                     self._version = self.database.version
-                    self.baseline.read_again()
-                    self.contents.look_again()
+                    self._read_again()
                 self.contents.begin()
                 self._recover(closing)
                 yield
         except BaseException:
             # The cache may hold data that the database has rolled back.
-            self.baseline.read_again()
-            self.contents.look_again()
+            self._read_again()
             raise
+
+    def _read_again(self) -> None:
+        self.baseline.read_again()
+        self.contents.look_again()
+        self.places.read_again()
 
     def open_change(self, session: str, author: WorkAuthor, paths: Sequence[str]) -> int:
         """Opens a window, which records Duckflow's own change. If a path is a folder, everything in it belongs to the
         change, ignored files too."""
         with self.transaction():
             work = self.ledger.work(session, author)
-            self._compare(self._look_at(work, paths), *self._running())
+            entries_now, survey, writers = self._look_at(work, paths), self._survey, running(self.ledger, work)
+            known_entries = self.baseline.entries
+            if survey and any((entry is None) == (path in known_entries) for path, entry in entries_now.items()):
+                # The file came or went: somebody may have moved it.
+                self._sync(writers)
+                self._survey = survey
+            self._compare(entries_now, writers)
             if work.left_out:
                 self.ledger.save(work)
             return self._opened(work, "change", paths)
@@ -128,7 +102,7 @@ class Recorder:
             if left_running:
                 work.leave_out("background", {left_running: 1})
                 self.ledger.save(work)
-            survey = _with_own_files(self, self._work, self._sync(*self._running()))
+            survey = _with_own_files(self, self._work, self._sync(running(self.ledger, work)))
             if survey.crowded:
                 work.leave_out("too_many", {".": self.settings.files})
                 self.ledger.save(work)
@@ -139,7 +113,7 @@ class Recorder:
     def open_watch(self, session: str) -> int:
         """Opens a window, which records a command of the user's own. Its changes belong to no turn or job."""
         with self.transaction():
-            self._sync(*self._running())
+            self._sync(running(self.ledger))
             return self._opened(UndoWork(session, WorkAuthor(0), 0.0), "watch")
 
     def open_restore(self, session: str, paths: Sequence[str]) -> int:
@@ -150,7 +124,7 @@ class Recorder:
         files are not known; None if there are too many files."""
         work = UndoWork("", WorkAuthor(0), 0.0)
         with self.transaction():
-            survey = None if paths else self._sync(*self._running())
+            survey = None if paths else self._sync(running(self.ledger))
             entries = survey.covered if survey else self._look_at(work, paths)
             facts = [(path, entry.fact) for path, entry in entries.items() if entry]
             unkept = [path for path, fact in facts if fact.kind == "file" and not fact.kept]
@@ -172,7 +146,7 @@ class Recorder:
     def restored(self, paths: Iterable[str]) -> None:
         """Notes that an undo or redo changed these paths."""
         entries_now = {path: self.tree.look(path) for path in paths if not is_guarded_pack(path)}
-        self._compare(entries_now, None, _owns(None))
+        self._compare(entries_now, Writers())
 
     def _opened(self, work: UndoWork, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
         window = Window(work.session, work.author, self.presence.token, kind, paths, marks or {})
@@ -191,16 +165,15 @@ class Recorder:
         [(newest_id,)] = self.database.execute("SELECT seq FROM sqlite_sequence WHERE name = 'windows'")
         if window.kind == "command" and newest_id != window_id:
             # What began meanwhile, in this session or in another one, may have committed too.
-            window = _without_git(window)
-        owns = _owns(window if sure else None)
+            window = without_git(window)
         if window.kind == "change":
             entries_now = self._look_at(work, window.paths)
-            self._compare(entries_now, work, owns)
+            self._compare(entries_now, Writers([work], 1, owns_paths(window if sure else None)))
             self.baseline.write({path: None for path in entries_now if is_guarded_pack(path)})
         elif window.kind == "command":
-            self._close_command(window, work, owns)
+            self._close_command(window, work, owns_paths(window if sure else None))
         elif window.kind == "watch":
-            self._sync(None, owns)
+            self._sync(running(self.ledger))
         else:
             self.tree.clean_up(window.token, window.paths)
             self.paths_of_crashed_undo.update(() if sure else window.paths)
@@ -214,7 +187,7 @@ class Recorder:
         self._commanded = (*author, rules)
         known_entries = self.baseline.entries
         covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in known_entries]
-        survey_after = self._sync(work, owns, rules)
+        survey_after = self._sync(running(self.ledger, work, window, owns), rules)
         self._changed += survey_after.running_later(survey_before, self._work) if survey_before else ()
         marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
         for kind, name in what_moved(self._work, window.marks, marks, covered_folders):
@@ -225,17 +198,9 @@ class Recorder:
         work.leave_out("blind", dict.fromkeys(survey_after.blind.values(), 1))
         self.ledger.save(work)
 
-    def _running(self) -> tuple[UndoWork | None, Owns]:
-        """Returns the work of a running command, if there is one, and a function that says which changes are certainly
-        its own. Changes that are found while the command runs count as its work."""
-        for window in self.ledger.windows().values():
-            if window.kind == "command":
-                return self.ledger.work(window.session, window.author), _owns(_without_git(window))
-        return None, _owns(None)
-
-    def _sync(self, work: UndoWork | None, owns: Owns, rules: Rules | None = None) -> Survey:
-        """Compares the folder with how it was last seen. Without `work`, the differences belong to no turn. `rules` are
-        git's rules before the commands of the turn, where one of them has ended."""
+    def _sync(self, writers: Writers, rules: Rules | None = None) -> Survey:
+        """Compares the folder with how it was last seen. Without writers, the differences belong to no turn. `rules`
+        are git's rules before the commands of the turn, where one of them has ended."""
         known, earlier_survey = self.baseline.entries, self._survey
         kept = known if earlier_survey else ()
         survey = FolderWalk(self.tree, known, self.settings, self._own, kept, rules).walk("", self._work)
@@ -243,65 +208,60 @@ class Recorder:
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
             # The file is gone, or ignored by now.
-            if work is None or survey.watched.get(path) != known[path].stamp:
-                now[path] = self.tree.look(path) if work else None
+            if not writers.works or survey.watched.get(path) != known[path].stamp:
+                now[path] = self.tree.look(path) if writers.works else None
         # Paths that a change of Duckflow's own is about to touch are noted with that change.
         windows = self.ledger.windows().values()
         own_paths = [path for window in windows if window.kind == "change" for path in window.paths]
-        now = {path: seen for path, seen in now.items() if not _near(path, own_paths)}
-        if work and earlier_survey:
+        now = {path: seen for path, seen in now.items() if not near(path, own_paths)}
+        if writers.works and earlier_survey:
             # A file that an earlier survey left out is not new.
             left_out_paths = [path for path in now if path not in known and earlier_survey.left_out(path)]
             self.baseline.write({path: now[path] for path in left_out_paths})
-        if work:
-            self.baseline.write({path: now[path] for path in [path for path in now if self._stays(work, path, now)]})
-        self._compare(now, work, owns)
+        if writers.works:
+            staying_paths = [path for path in now if _stays(self, writers.works, path, now)]
+            self.baseline.write({path: now[path] for path in staying_paths})
+        self._compare(now, writers)
         self._survey = survey
         return survey
 
-    def _stays(self, work: UndoWork, path: str, now: Mapping[str, Seen | None]) -> bool:
-        """Says whether undo leaves this change of git's own files as it is. It leaves new objects, everything in a
-        repository that the work made, and an index that still stages the same files."""
-        folder, entries = git_folder(path), self.baseline.entries
-        if not folder:
-            return False
-        old_entry, new_entry = entries.get(path), now[path]
-        if folder not in entries or (folder.removesuffix(GIT).rstrip("/") or ".") in work.left_out.get("git_made", {}):
-            return True
-        if old_entry is None or new_entry is None:
-            return old_entry is None and adds_only(path)
-        return same_index(self.contents, path, old_entry.fact, new_entry.fact)
-
     def catch_up(self, session: str) -> None:
-        """Notes what a running command has done so far, before somebody's work is taken back, and what became of git's
-        objects: the author of the last command counts as the one who damaged them."""
-        (running_work, owns), survey = self._running(), self._survey
-        if running_work:
-            self._sync(running_work, owns)
+        """Notes what a running command and the user have done so far, before somebody's work is taken back, and what
+        became of git's objects: the author of the last command counts as the one who damaged them."""
+        survey = self._survey
+        if self.baseline.entries:
+            self._sync(running(self.ledger))
             self._survey = survey
         if damaged_entries := _damaged_objects(self.tree, self.baseline.entries):
             authors = [work.author for work in self.ledger.works(session)] or [WorkAuthor(0)]
             author = self._commanded[1] if self._commanded and self._commanded[0] == session else authors[-1]
-            self._compare(damaged_entries, self.ledger.work(session, author), _owns(None))
+            self._compare(damaged_entries, Writers([self.ledger.work(session, author)], 1))
 
-    def _compare(self, now: Mapping[str, Seen | None], work: UndoWork | None, owns: Owns) -> None:
-        """Notes how these paths differ from the baseline as changes of this work, and updates the baseline."""
+    def _compare(self, now: Mapping[str, Seen | None], writers: Writers) -> None:
+        """Notes how these paths differ from the baseline as changes of these writers, and updates the baseline."""
         known_entries = self.baseline.entries
         changed_entries = {path: seen for path, seen in now.items() if known_entries.get(path) != seen}
         entry_changes = [(path, known_entries.get(path), seen) for path, seen in changed_entries.items()]
-        changes = [Change(path, old and old.fact, new and new.fact, owns(path)) for path, old, new in entry_changes]
+        changes = [
+            Change(path, old and old.fact, new and new.fact, writers.owns(path)) for path, old, new in entry_changes
+        ]
         changes = [change for change in changes if change.before != change.after]
         self._changed += changes
-        if work:
-            self._record(work, changes)
+        if writers.works:
+            self._record(writers, changes)
+        else:
+            self.places.follow(changes)
         self.baseline.write(changed_entries)
 
-    def _record(self, work: UndoWork, changes: list[Change]) -> None:
+    def _record(self, writers: Writers, changes: Sequence[Change]) -> None:
         order = self.ledger.next_order()
-        work.record(change._replace(order=order) for change in changes)
-        for kind, name in left_out_of(changes, self.settings.largest_file_mb):
-            work.leave_out(kind, {name: 1})
-        self.ledger.save(work)
+        changes = [change._replace(order=order, sharers=writers.number) for change in changes]
+        changes = self.places.named(changes)
+        for work in writers.works:
+            work.record(changes)
+            for kind, name in left_out_of(changes, self.settings.largest_file_mb):
+                work.leave_out(kind, {name: 1})
+            self.ledger.save(work)
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """Returns the state of these paths, of the folders above, and of what is or was beneath, if it is not much."""
@@ -319,6 +279,21 @@ class Recorder:
                 work.leave_out("blind", dict.fromkeys(survey.blind.values(), 1))
             entries_now |= inner_entries
         return entries_now
+
+
+def _stays(recorder: Recorder, works: Sequence[UndoWork], path: str, now: Mapping[str, Seen | None]) -> bool:
+    """Says whether undo leaves this change of git's own files as it is. It leaves new objects, everything in a
+    repository that the work made, and an index that still stages the same files."""
+    folder, entries = git_folder(path), recorder.baseline.entries
+    if not folder:
+        return False
+    old_entry, new_entry = entries.get(path), now[path]
+    top = folder.removesuffix(GIT).rstrip("/") or "."
+    if folder not in entries or any(top in work.left_out.get("git_made", {}) for work in works):
+        return True
+    if old_entry is None or new_entry is None:
+        return old_entry is None and adds_only(path)
+    return same_index(recorder.contents, path, old_entry.fact, new_entry.fact)
 
 
 def _damaged_objects(tree: Tree, known_entries: Mapping[str, Seen]) -> dict[str, Seen | None]:
@@ -379,21 +354,3 @@ def forget_oldest(recorder: Recorder, current: tuple[str, str]) -> None:
             return
         ledger.forget(*work)
         sweep(recorder)
-
-
-def _owns(window: Window | None) -> Owns:
-    """Returns a function that says whether a change of a path was certainly made by the owner of this window: by
-    Duckflow itself, or by a command that is known to write there."""
-    if window is None:
-        return lambda path: False
-    git = GIT in window.paths
-    return lambda path: window.kind == "change" or _near(path, window.paths) or (git and git_folder(path) != "")
-
-
-def _without_git(window: Window) -> Window:
-    return window._replace(paths=[path for path in window.paths if path != GIT])
-
-
-def _near(path: str, others: Iterable[str]) -> bool:
-    """Says whether the path is one of the others, lies in one of them, or contains one of them."""
-    return any(path == other or path.startswith(f"{other}/") or other.startswith(f"{path}/") for other in others)

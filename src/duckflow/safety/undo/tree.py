@@ -12,7 +12,8 @@ from pathlib import Path
 from duckflow.errors import PathRefused
 from duckflow.safety.files import NEW, changed, kind_of, open_regular
 from duckflow.safety.repository import same_staged
-from duckflow.safety.undo.ledger import Change, Contents, Fact, Seen, Stamp, content_id
+from duckflow.safety.undo.facts import Change, Fact, Seen, Stamp
+from duckflow.safety.undo.ledger import Contents, content_id
 from duckflow.safety.undo.settings import MB
 from duckflow.safety.workspace import Trail
 

@@ -6,9 +6,9 @@ import logging
 import re
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -19,27 +19,24 @@ from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
-from duckflow.safety.undo.ledger import Change, Fact, UndoWork, content_id, moves
+from duckflow.safety.undo.facts import Change, Fact, UndoWork
+from duckflow.safety.undo.file_history import FileHistory, FileState, Overlap
 from duckflow.safety.undo.plan import (
-    Overlap,
+    FileMove,
     UndoPlan,
-    UndoStep,
-    Version,
     carry_out,
     changes_in,
-    history_of,
     in_all,
-    last_kept,
-    moved,
+    lives_of,
     newest_of,
     plan_with_folders,
-    replaced_since,
+    steps_of,
     to_move,
 )
 from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of, undone_authors
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import GIT, adds_only, same_index
+from duckflow.safety.undo.tree import GIT, adds_only
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.data import Phrase, say
@@ -154,7 +151,7 @@ class UndoOperations:
         """Returns the work that the scope names, or the latest. Undone work is done again in the opposite order."""
         if back and scope.paths and not scope.named:
             newest_authors = newest_of(works, scope).values()
-            selection = [work for work in works if work.author.whole in newest_authors]
+            selection = [work for work in works if any(work.author.whole in whole for whole in newest_authors)]
         elif back:
             candidates = [work for work in works if not work.undone or scope.named]
             author = candidates[-1].author if candidates else None
@@ -170,81 +167,73 @@ class UndoOperations:
 
     def _plan(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> UndoPlan:
         """Plans the steps to the state without the work (with `back`), or to the state that the work had made."""
-        by_path = dict[str, list[Change]]()
-        for change in to_move(works, back, scope):
+        tree, places, contents = self.recorder.tree, self.recorder.places, self.recorder.contents
+        histories, by_path, by_life = dict[str, list[Change]](), dict[str, list[Change]](), dict[str, list[Change]]()
+        counts, released = Counter(change.key for change in to_move(works, back, scope)), set[tuple[str, int]]()
+        for change in self._ledger.all_changes():
+            histories.setdefault(change.life, []).append(change)
+            by_path.setdefault(change.path, []).append(change)
+            if not counts[change.key]:
+                continue
+            if counts[change.key] < change.sharers if back else not change.undone:
+                released.add(change.key)
             # Redo does not remove a git object again that undo has brought back: the object does no harm.
-            if back or not adds_only(change.path):
-                by_path.setdefault(change.path, []).append(change)
-        histories = self._ledger.changes_by_path()
-        steps = [self._step(path, changes, back, histories[path]) for path, changes in by_path.items()]
-        moved_paths = moves(change for changes in by_path.values() for change in changes)
-        return plan_with_folders(steps, moved_paths, self.recorder.tree, histories)
-
-    def _step(self, path: str, changes: list[Change], back: bool, history: list[Change]) -> UndoStep:
-        """Plans the step for one path, through these of its changes; the latest comes first where they are taken back.
-        `history` are all changes of the path, whoever made them."""
-        seen_file = self.recorder.tree.look(path)
-        fact, is_own = seen_file and seen_file.fact, not back or all(change.own for change in changes)
-        undone = {change.order for change in history if change.undone}
-        facts = list[Fact | None]()
-        for change in sorted(changes, key=lambda change: change.order, reverse=back):
-            expected, want = (change.after, change.before) if back else (change.before, change.after)
-            if fact and expected and same_index(self.recorder.contents, path, expected, fact):
-                expected = fact
-            later_changes = [other for other in history if other.order > change.order and other.order not in undone]
-            went_on = back and any(other.before is None or other.before.kept for other in later_changes)
-            if back and replaced_since(change, later_changes):
-                return UndoStep(path, seen_file, want, is_own, overlaps=True)
-            try:
-                fact = moved(fact, expected, want, partial(self._rewritten, history, undone, change.order), went_on)
-            except Overlap:
-                return UndoStep(path, seen_file, want, is_own, overlaps=True)
-            undone ^= {change.order}
-            facts.append(fact)
-        if back and (kept_fact := last_kept(fact, changes, history)) != fact:
-            fact = facts[-1] = kept_fact
-        return UndoStep(path, seen_file, fact, is_own, facts=tuple(facts))
-
-    def _rewritten(self, every: list[Change], gone: set[int], number: int, now: Fact, want: Fact) -> Fact | None:
-        """Returns the file's state when its text loses a change, or gets it again; None where that is impossible."""
-        keep_content, read_content = self.recorder.contents.keep, self.recorder.contents.get
-        current_text, versions = read_content(now.blob) if now.blob else None, list[Version]()
-        for change in every:
-            texts = [read_content(fact.blob) if fact and fact.blob else None for fact in (change.before, change.after)]
-            if texts[0] is not None and texts[1] is not None:
-                versions.append(Version(texts[0], texts[1], change.order, change.undone))
-        if current_text is None or not want.blob or number not in (version.number for version in versions):
-            return None
-        history = history_of(versions, current_text, gone)
-        text = history and (history.with_again(number) if number in gone else history.without(number))
-        if text is None or not keep_content(blob := content_id(text), text):
-            return None
-        return want._replace(size=len(text), content=blob)
+            if back or (change.undone and not adds_only(change.path)):
+                by_life.setdefault(change.life, []).append(change)
+        moves, redone = list[FileMove](), dict[tuple[str, int], Change]()
+        for life, changes in by_life.items():
+            seen_file = tree.look(path) if (path := places.path_of(life)) else None
+            history = FileHistory(histories[life], FileState(path, seen_file and seen_file.fact), contents)
+            now, then, is_shared = history.state, None, any(change.key in released for change in changes)
+            if not is_shared:
+                with contextlib.suppress(Overlap):
+                    then = history.take_back(changes) if back else history.do_again(changes)
+            is_own = not back or all(change.own for change in changes)
+            moves.append(FileMove(life, changes, now, then, is_own, is_shared, history.changed))
+            redone |= history.redone
+        plan = plan_with_folders(steps_of(moves, tree, places.life_at), tree, by_path)
+        plan.moves, plan.redone, plan.released = moves, redone, released
+        return plan
 
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
         """Notes the changes that are taken back. A change that is done again is noted as if it were done now."""
-        number = self._ledger.next_order()
-        edits = to_move(works, back, scope)
-        updates = {(change.path, change.order): change._replace(undone=number if back else 0) for change in edits}
-        last_order = number
-        for step in planned.steps if not back else ():
-            changes = sorted((change for change in edits if change.path == step.path), key=lambda change: change.order)
-            for index, (change, fact) in enumerate(zip(changes, (step.fact, *step.facts), strict=False)):
-                last_order = max(last_order, number + index)
-                redone_change = change._replace(before=fact, after=step.facts[index], order=number + index, undone=0)
-                updates[change.path, change.order] = redone_change
-        # Changes that were not brought back (someone else's, or not possible) stay as the work left them. Those without
-        # effect, because the user has taken them back already, are forgotten: no redo may make them again.
-        untouched_paths = {step.path for step in (*planned.left, *planned.impossible)}
-        known_paths = untouched_paths | {step.path for step in planned.steps} | self.recorder.paths_of_crashed_undo
-        for work in works:
-            work.changes = [
-                change if change.path in untouched_paths else updates.get((change.path, change.order), change)
-                for change in work.changes
-                if not back or change.path in known_paths or (change.path, change.order) not in updates
-            ]
-            work.latest = last_order
-            work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
+        number, edits = self._ledger.next_order(), to_move(works, back, scope)
+        moving = {(change.key, change.undone) for change in edits}
+        ranks = {order: rank for rank, order in enumerate(sorted({change.order for change in edits}))}
+        left_lives = lives_of((*planned.left, *planned.impossible))
+        settled_moves = [move for move in planned.moves if move.life not in left_lives and move.then]
+        self.recorder.places.put({move.life: move.then.path for move in settled_moves if move.then})
+        missing_paths = {move.now.path for move in settled_moves if move.now.fact is None}
+        changed_lives = {move.life for move in settled_moves if move.changed}
+        crashed_paths = self.recorder.paths_of_crashed_undo
+
+        def marked(change: Change) -> Change | None:
+            """Returns the change with its mark. Changes that were not brought back (someone else's, or not possible)
+            stay as the work left them. Those without effect, because the user has taken them back already, are
+            forgotten: no redo may make them again."""
+            again = None if back or change.life in left_lives else planned.redone.get(change.key)
+            if again:
+                undone = 0 if (change.key, change.undone) in moving else change.undone
+                order = number + ranks[change.order]
+                return change._replace(
+                    path=again.path, before=again.before, after=again.after, order=order, undone=undone
+                )
+            if (change.key, change.undone) not in moving or (
+                change.key not in planned.released and change.life in left_lives
+            ):
+                return change
+            is_known = change.life in changed_lives and not (change.path in missing_paths and change.before is None)
+            if back and not (is_known or change.sharers > 1 or change.path in crashed_paths):
+                return None
+            return change._replace(undone=number if back else 0)
+
+        chosen = {(work.session, work.author) for work in works}
+        others = [work for work in self._ledger.sharing(planned.redone) if (work.session, work.author) not in chosen]
+        for work in (*works, *others):
+            work.changes = [change for change in map(marked, work.changes) if change]
+            if work not in others:
+                work.latest = number if back else number + len(ranks)
+                work.undone = back and (not scope.paths or all(change.undone for change in work.changes))
             self._ledger.save(work)
 
     def _preview(self, works: Sequence[UndoWork], moves: Sequence[Change], planned: UndoPlan) -> PlannedUndo:

@@ -14,7 +14,7 @@ from pathlib import Path
 from duckflow.safety.ignore_rules import CACHE, HEAVY, RULES_FILE, IgnoredPaths, RulesFile, made_anew, rules_beneath
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.risk import runs_later
-from duckflow.safety.undo.ledger import Change, Fact, Seen, Stamp
+from duckflow.safety.undo.facts import Change, Fact, Seen, Stamp
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import APART, FAN_OUT, GIT, OBJECT, READ_FOLDER, Tree, is_guarded_pack, upwards
 

@@ -1,0 +1,106 @@
+"""The work folder as it was last seen, and where each file lies now that was ever changed."""
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+from duckflow.safety.undo.facts import Change, Seen, life_name, load_seen, pairs_moved
+from duckflow.safety.undo.ledger import Database
+
+
+class Baseline:
+    """The work folder as it was last seen. It is on disk, so that a crash does not lose it."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._entries: dict[str, Seen] | None = None
+
+    @property
+    def entries(self) -> dict[str, Seen]:
+        if self._entries is None:
+            rows = self._database.execute("SELECT path, seen FROM baseline")
+            self._entries = {os.fsdecode(path): load_seen(seen) for path, seen in rows}
+        return self._entries
+
+    def write(self, seen: Mapping[str, Seen | None]) -> None:
+        present_entries = {path: fact for path, fact in seen.items() if fact}
+        missing_paths = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
+        self.entries.update(present_entries)
+        rows = [(os.fsencode(path), json.dumps(fact)) for path, fact in present_entries.items()]
+        self._database.each("INSERT OR REPLACE INTO baseline VALUES (?, ?)", rows)
+        self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in missing_paths])
+
+    def read_again(self) -> None:
+        self._entries = None
+
+
+class FilePlaces:
+    """The path of each file that was ever changed, by the file's name. The name of a file is the path at which it was
+    first seen, or another name if that is the name of an earlier file already. A file that is gone has no path."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._paths: dict[str, str] | None = None
+        self._lives = dict[str, str]()
+
+    def read_again(self) -> None:
+        self._paths = None
+
+    def path_of(self, life: str) -> str:
+        return self._load().get(life, life.rstrip("/"))
+
+    def life_at(self, path: str) -> str | None:
+        """Returns the name of the changed file at this path, if there is one."""
+        self._load()
+        return self._lives.get(path)
+
+    def put(self, paths: Mapping[str, str]) -> None:
+        """Notes where these files lie now."""
+        known_paths = self._load()
+        for life in paths:
+            if self._lives.get(path := known_paths.get(life, "")) == life:
+                del self._lives[path]
+        known_paths.update(paths)
+        self._lives.update({path: life for life, path in paths.items() if path})
+        rows = [(os.fsencode(life), os.fsencode(path)) for life, path in paths.items()]
+        self._database.each("INSERT OR REPLACE INTO places VALUES (?, ?)", rows)
+
+    def named(self, changes: Sequence[Change]) -> list[Change]:
+        """Returns the changes of one deed, each with the name of its file."""
+        sources = {target: source for source, target in pairs_moved(changes).items()}
+        named_changes, paths = list[Change](), dict[str, str]()
+        for change in changes:
+            source = sources.get(change.path)
+            if source is not None:
+                life = self._life_of(change._replace(path=source))
+            elif change.before is None:
+                life = self._new_life(change)
+            else:
+                life = self._life_of(change)
+            if change.after:
+                paths[life] = change.path
+            else:
+                paths.setdefault(life, "")
+            named_changes.append(change._replace(life=life))
+        self.put(paths)
+        return named_changes
+
+    def follow(self, changes: Iterable[Change]) -> None:
+        """Notes where files went that were moved by somebody of whose work undo has no record."""
+        moved_paths = pairs_moved(changes).items()
+        self._load()
+        self.put({self._lives[source]: target for source, target in moved_paths if source in self._lives})
+
+    def _life_of(self, change: Change) -> str:
+        return self.life_at(change.path) or self._new_life(change)
+
+    def _new_life(self, change: Change) -> str:
+        name = life_name(change)
+        return f"{change.order}:{name}" if name in self._load() and not name.endswith("/") else name
+
+    def _load(self) -> dict[str, str]:
+        if self._paths is None:
+            rows = self._database.execute("SELECT life, path FROM places")
+            self._paths = {os.fsdecode(life): os.fsdecode(path) for life, path in rows}
+            self._lives = {path: life for life, path in self._paths.items() if path}
+        return self._paths
