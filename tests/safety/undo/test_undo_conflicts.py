@@ -98,14 +98,16 @@ async def test_a_folder_swapped_for_a_link_is_not_written_through(ground: Playgr
     await ground.shell("echo x > folder/a.txt; rm folder/b.txt")
     ground.run(f"mv folder kept && ln -s {outside} folder")
     outcome = await ground.undo.restore()
-    assert outcome.changed == ()
-    assert [phrase.values["path"] for phrase in outcome.conflicts] == ["folder/a.txt", "folder/b.txt"]
+    # The file that was moved away with its folder is followed there.
+    assert outcome.changed == ("kept/a.txt",)
+    assert [phrase.values["path"] for phrase in outcome.conflicts] == ["folder/b.txt"]
+    assert (ground.folder / "kept/a.txt").read_text() == "as it was\n"
     assert [path.name for path in outside.iterdir()] == ["a.txt"]
     assert (outside / "a.txt").read_text() == "not ours\n"
 
 
 @pytest.mark.parametrize("edited_first", [False, True])
-async def test_a_moved_file_that_others_changed_since_does_not_exist_twice(
+async def test_a_moved_file_that_others_changed_since_goes_back_with_their_lines(
     ground: Playground, edited_first: bool
 ) -> None:
     ground.put("old.txt", "1\n2\n3\n")
@@ -113,15 +115,43 @@ async def test_a_moved_file_that_others_changed_since_does_not_exist_twice(
     await ground.do("move_file", source="old.txt", target="new.txt")
     if edited_first:
         await ground.do("edit_file", path="new.txt", old="1", new="one")
-    ground.next_turn()
+    editor = ground.next_turn()
     await ground.do("edit_file", path="new.txt", old="3", new="three")
-    before = ground.picture()
     outcome = await ground.undo.restore(scope=UndoScope(turn=mover))
-    assert {phrase.values["path"] for phrase in outcome.conflicts} == {"old.txt", "new.txt"}
-    assert ground.picture() == before
-    await ground.undo.restore()
-    await ground.undo.restore(scope=UndoScope(turn=mover))
+    assert outcome.conflicts == ()
+    assert (ground.folder / "old.txt").read_text() == "1\n2\nthree\n" and not (ground.folder / "new.txt").exists()
+    await ground.undo.restore(scope=UndoScope(turn=editor))
     assert (ground.folder / "old.txt").read_text() == "1\n2\n3\n" and not (ground.folder / "new.txt").exists()
+
+
+@pytest.mark.parametrize("mover", ["the user", "a turn"])
+async def test_a_change_is_taken_back_where_the_file_was_moved(ground: Playground, mover: str) -> None:
+    ground.put("old.txt", "1\n2\n3\n")
+    editor = ground.next_turn()
+    await ground.do("edit_file", path="old.txt", old="1", new="one")
+    await ground.shell("true")
+    ground.next_turn()
+    if mover == "the user":
+        ground.run("mv old.txt new.txt")
+    else:
+        await ground.shell("mkdir there && mv old.txt there/new.txt && mv there/new.txt .")
+    outcome = await ground.undo.restore(scope=UndoScope(turn=editor))
+    assert (outcome.changed, outcome.conflicts) == (("new.txt",), ())
+    assert {name: data for name, (_, _, data) in ground.picture().items() if name != "there"} == {
+        "new.txt": b"1\n2\n3\n"
+    }
+
+
+async def test_the_same_line_or_mode_changed_back_by_another_is_an_overlap(ground: Playground) -> None:
+    ground.fill({"a": "0\n", "b": b"\x000"})
+    turns = list[int]()
+    for text, mode in (("1", "755"), ("0", "644"), ("1", "755")):
+        turns.append(ground.next_turn())
+        await ground.shell(f"echo {text} > a; printf '\\000{text}' > b; chmod {mode} a")
+    after = ground.picture()
+    outcome = await ground.undo.restore(scope=UndoScope(turn=turns[0]))
+    assert {str(phrase.values["path"]) for phrase in outcome.conflicts} == {"a", "b"}
+    assert ground.picture() == after
 
 
 async def test_lines_that_others_removed_since_do_not_come_back(ground: Playground) -> None:

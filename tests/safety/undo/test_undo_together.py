@@ -16,14 +16,57 @@ async def test_a_background_command_and_a_later_turn_are_undone_separately(groun
         ground.put("job.txt", "by the job\n")
         chat = ground.next_turn()
         await ground.do("edit_file", path="chat.txt", old="0", new="by the chat")
-        await ground.shell("echo by the shell > shell.txt")
         ground.put("job.txt", "by the job, later\n")
     by_job, by_chat = [(await ground.undo.diff(UndoScope(turn=turn))).impacts for turn in (job, chat)]
     assert [impact.path for impact in by_job] == ["job.txt"]
-    assert [impact.path for impact in by_chat] == ["chat.txt", "shell.txt"]
+    assert [impact.path for impact in by_chat] == ["chat.txt"]
     await ground.undo.restore()
     await ground.undo.restore()
     assert {data for _, _, data in ground.picture().values()} == {b"0\n"}
+
+
+async def written_side_by_side(ground: Playground) -> tuple[UndoScope, UndoScope]:
+    """Runs a job's command and one of a later turn at the same time; each writes a file of its own."""
+    ground.fill({"job.txt": "0\n", "chat.txt": "0\n"})
+    async with ground.undo.command(WorkAuthor(1, "j", "s")), ground.undo.command(WorkAuthor(2)):
+        ground.put("job.txt", "by the job\n")
+        ground.put("chat.txt", "by the chat\n")
+    return UndoScope(turn=2), UndoScope(job="j")
+
+
+async def test_what_two_commands_at_once_may_have_written_is_taken_back_for_both(ground: Playground) -> None:
+    turn, job = await written_side_by_side(ground)
+    after = ground.picture()
+    outcome = await ground.undo.restore(scope=turn)
+    assert outcome.changed == () and ground.picture() == after
+    assert {(phrase.key, phrase.values["path"]) for phrase in outcome.conflicts} == {
+        ("undo.shared", "job.txt"),
+        ("undo.shared", "chat.txt"),
+    }
+    assert sorted((await ground.undo.restore(scope=job)).changed) == ["chat.txt", "job.txt"]
+    assert {data for _, _, data in ground.picture().values()} == {b"0\n"}
+    for _ in range(2):
+        await ground.undo.restore(back=False)
+        assert ground.picture() == after
+    assert (await ground.undo.restore(scope=job)).changed == ()
+
+
+async def test_one_file_of_two_commands_at_once_is_taken_back_by_its_name(ground: Playground) -> None:
+    await written_side_by_side(ground)
+    assert (await ground.undo.restore(scope=UndoScope(paths=("chat.txt",)))).changed == ("chat.txt",)
+    assert {name: data for name, (_, _, data) in ground.picture().items()} == {
+        "job.txt": b"by the job\n",
+        "chat.txt": b"0\n",
+    }
+
+
+async def test_what_a_job_wrote_beside_the_users_own_command_stays(ground: Playground) -> None:
+    ground.put("a.txt", "0\n")
+    async with ground.undo.command(WorkAuthor(1, "j", "s")), ground.undo.watch():
+        ground.put("a.txt", "by one of them\n")
+    (conflict,) = (await ground.undo.restore(scope=UndoScope(job="j"))).conflicts
+    assert conflict.key == "undo.shared"
+    assert (ground.folder / "a.txt").read_text() == "by one of them\n"
 
 
 async def test_a_command_left_running_is_named(ground: Playground) -> None:
