@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from duckflow.safety.path_names import shown, shown_line, shown_size
-from duckflow.safety.undo.facts import Change, Fact
+from duckflow.safety.undo.facts import Change, Fact, UndoWork
 from duckflow.safety.undo.file_history import MOST_LINES
-from duckflow.safety.undo.ledger import UndoWork
 from duckflow.safety.undo.plan import UndoPlan, UndoStep
 from duckflow.safety.undo.settings import UndoSettings
 from duckflow.safety.undo.tree import git_folder
