@@ -10,6 +10,7 @@ from duckflow.agent.extensions import UserCommands
 from duckflow.agent.file_index import FileIndex
 from duckflow.agent.line_review import LineReview
 from duckflow.agent.memory import ConversationMemory
+from duckflow.agent.passed_on import PassedOnWords
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
 from duckflow.agent.turn_pacemaker import TurnPacemaker
@@ -163,6 +164,7 @@ class ChatLoop:
         self._files = files
         self._number = session.number
         self._told_now: tuple[object, ...] = ()
+        PassedOnWords(session, work.aside, self._hear_message)
         moves.hear(self._tell_now)
         session.subscribe(self._count)
         self._close_open_turn()
@@ -188,11 +190,8 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 unheard_text = self.interrupt()
                 replies = (say("turn.unheard", text=unheard_text),) if unheard_text else ()
-            case "message" if command := self._restoring(text):
-                self.session.emit(LineTaken(text=text))
-                self._commands.start(command.split()[0], self.run_command(command))
             case "message":
-                self._turns.submit(text, read=read)
+                self._hear_message(text, read)
             case "answer":
                 return self.answer(self._question(question_id or "").question_id, text)
             case "command":
@@ -236,6 +235,14 @@ class ChatLoop:
 
     def queue(self, text: str, read: str | None = None) -> None:
         self._turns.submit(text, later=True, read=read)
+
+    def _hear_message(self, text: str, read: str | None = None) -> None:
+        """Gives a message to the model, or restores files if the message asks for nothing else."""
+        if command := self._restoring(text):
+            self.session.emit(LineTaken(text=text))
+            self._commands.start(command.split()[0], self.run_command(command))
+        else:
+            self._turns.submit(text, read=read)
 
     def answer(self, question_id: str, text: str = "", choice: str = "") -> asyncio.Future[Taken]:
         return _known(self._questions.answer(question_id, make_whole(text), choice))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from duckflow.events.ports import Emit
-from duckflow.events.talking import AskedBack
+from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_scope import AGREED, without
@@ -20,7 +20,7 @@ from duckflow.i18n.answers import (
     spelled_out,
     without_reference,
 )
-from duckflow.i18n.typed import means_pause
+from duckflow.i18n.typed import SplitAnswer, means_pause, split_answer
 from duckflow.i18n.words import Words, begins, languages_in
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
@@ -62,6 +62,8 @@ class OpenQuestion:
     answer: asyncio.Future[Answer]
     half: Answer | None = None
     agreed: WholeAnswer | None = None
+    split: SplitAnswer | None = None
+    """A no with words that may be for the conversation. The user was asked for whom they are."""
     talk: tuple[Talk, ...] = ()
 
 
@@ -117,25 +119,60 @@ class Questions:
         line = spelled_out(text) if is_gate_without_word and not choice else text
         whole = UNREAD if choice else read_whole(line, self._language(), _deeds(question))
         waits = whole.waits or (question.kind == "gate" and not choice and means_pause(text, self._language()))
-        if not choice and question.kind != "text" and waits:
-            return Taken("unclear", (say("question.waits"),), question_id)
-        if not choice and (question.kind == "gate" or question.for_person) and whole.asks and question.kind != "text":
+        if not choice and (taken := self._passed_on(text, asked)):
+            return taken
+        can_explain = question.kind == "gate" or question.for_person
+        if not choice and can_explain and whole.asks and question.kind != "text":
             self._emit(AskedBack(question=question, text=text.strip()))
             return Taken("unclear", (say("question.asked_back"),), question_id)
+        if not choice and question.kind != "text" and waits:
+            return Taken("unclear", (say("question.waits"),), question_id)
         answer = _chosen(choice, text, question) if choice else self._read(text, whole, asked)
         if answer is None:
             return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         remark = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
+        if not remark and asked.agreed and asked.half and not choice and answer.choice not in ("no", "wish"):
+            # The words beside the first yes are kept, too, although it was said again without them.
+            remark = asked.half.text
         if remark or asked.talk:
             answer = answer.model_copy(update={"said": remark, "talk": asked.talk})
-        if question.kind == "gate":
+        self._settle(asked, answer)
+        return Taken("answer", question_id=question_id)
+
+    def _passed_on(self, text: str, asked: OpenQuestion) -> Taken | None:
+        """Answers the Gate of a job (the question before a risky action) by a line of which a part is for the
+        conversation, and passes that part on. If it is not certain for whom it is, the user is asked."""
+        question, language = asked.question, self._language()
+        if question.kind != "gate" or not question.job:
+            return None
+        doubtful, asked.split = asked.split, None
+        reply = read_answer(text, language=language) if doubtful else None
+        if doubtful and reply == Answer(choice="no"):
+            self._settle(asked, Answer(choice="no", text=doubtful.rest))
+            return Taken("answer", question_id=question.question_id)
+        is_for_chat = doubtful and reply == Answer(choice="yes")
+        split = doubtful if is_for_chat else split_answer(text, language)
+        if split is None:
+            return None
+        if not (split.certain or split is doubtful):
+            asked.split = split
+            short_text = shorten(split.rest, SHOWN)
+            told = say("gate.for_whom", text=short_text, job=question.job_name or question.job)
+            return Taken("unclear", (told,), question.question_id)
+        if split.verdict:
+            self._settle(asked, Answer(choice="no"))
+        told = say("gate.passed_on" if split.verdict else "gate.passed_on_open", text=shorten(split.rest, SHOWN))
+        self._emit(WordsPassedOn(question=question, text=split.rest, answered=bool(split.verdict)))
+        return Taken("answer" if split.verdict else "message", (told,), question.question_id)
+
+    def _settle(self, asked: OpenQuestion, answer: Answer) -> None:
+        if asked.question.kind == "gate":
             objects = answer.choice == "wish" or (answer.choice == "no" and answer.text)
-            (self._objected.add if objects else self._objected.discard)(question.job)
+            (self._objected.add if objects else self._objected.discard)(asked.question.job)
         self._close(asked, answer)
         asked.answer.set_result(answer)
-        return Taken("answer", question_id=question_id)
 
     def keep_talk(self, question_id: str, asked: str, reply: str) -> None:
         """Keeps a question that the user asked before answering, and the reply to it."""

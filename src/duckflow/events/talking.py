@@ -81,6 +81,17 @@ class AskedBack(Event):
     text: str
 
 
+class WordsPassedOn(Event):
+    """A part of what the user said at the Gate of a job (the question before a risky action) goes on to the
+    conversation as a message. `answered`: the Gate got its answer; otherwise it stays open."""
+
+    live = True
+    kind = "words_passed_on"
+    question: Question
+    text: str
+    answered: bool
+
+
 class LineOffered(Event):
     """The user is offered a line to change and send again."""
 

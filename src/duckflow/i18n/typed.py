@@ -2,13 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, get_args
 
 from duckflow.events.views import CommandInfo, Meaning
-from duckflow.i18n.answer_words import agrees_somewhere, begins_as_answer
-from duckflow.i18n.answers import means_always, read_answer, read_whole, without_own_doing, without_reference
-from duckflow.i18n.words import fullmatch
+from duckflow.i18n.answer_words import agrees_somewhere, begins_as_answer, yes_or_no
+from duckflow.i18n.answers import DASH, means_always, read_answer, read_whole, without_own_doing, without_reference
+from duckflow.i18n.asking import asks
+from duckflow.i18n.words import begins, fullmatch, patterns, search
 from duckflow.state.agent import AgentState, JobStatus
 from duckflow.state.question import Question
 
@@ -68,6 +69,92 @@ def _is(text: str, wish: str, language: str) -> bool:
     return len(plain_text) <= LONGEST and fullmatch(f"wishes.{wish}", plain_text, language) is not None
 
 
+class SplitAnswer(NamedTuple):
+    """An answer at the Gate of a job (the question before a risky action) of which a part is for the conversation."""
+
+    verdict: Literal["", "no"]
+    """Empty if the answer neither allows nor refuses anything, so that the Gate stays open."""
+    rest: str
+    """The part that may be for the conversation, in the user's own words."""
+    certain: bool
+    """True if the rest is surely not for the job."""
+
+
+DOUBT = 2
+"""The most words of a question that only doubts ("really?"), so that what stands before it is no firm answer."""
+JOINT = " \t,.;:!、。！"
+CLAUSE_END = r"[,;:!、。！]+|[.]+(?=\s|$)"
+FIRST_PARTS = ("scopes.parts", "answers.part", "answers.plain_no")
+"""Patterns of the end of an answer's first part, the surest first; the last one is the first part itself."""
+
+
+def split_answer(text: str, language: str) -> SplitAnswer | None:
+    """Splits an answer at the Gate of a job into its no and the rest, if the rest asks the conversation for something:
+    to take back what was done, to tell something, or to do work of its own. Returns None for any other answer. A yes
+    is never split, because its rest may be a condition."""
+    line = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip())
+    splits = [split for sign in FIRST_PARTS if (split := _split_at(sign, line, language))]
+    answers = [(head, rest) for head, rest in splits if rest and (_refuses(head, language) or _waits(head, language))]
+    if _goes_elsewhere(line, language):
+        answers = [(head, rest) for head, rest in answers if _goes_elsewhere(rest, language)] or [("", line)]
+    if not answers:
+        return None
+    head, rest = answers[0]
+    verdict: Literal["", "no"] = "no" if _refuses(head, language) and not _waits(head, language) else ""
+    sorts = {sort for clause in re.split(CLAUSE_END, rest) for sort in _sorts_in(clause.strip(), language)}
+    whole = read_whole(line, language)
+    says_nothing_more = "chat" not in sorts and whole.verdict == "no" and not whole.reason
+    is_doubt = rest.isascii() and asks(rest, language) and len(rest.split()) <= DOUBT
+    if says_nothing_more or sorts.isdisjoint(("chat", "either")) or (sorts == {"either"} and is_doubt):
+        return None
+    return SplitAnswer(verdict, rest, sorts == {"chat"}) if verdict or sorts == {"chat"} else None
+
+
+def _refuses(head: str, language: str) -> bool:
+    return yes_or_no(head, language) == "no"
+
+
+def _waits(head: str, language: str) -> bool:
+    return search("scopes.wait", head, language) is not None
+
+
+def _split_at(name: str, line: str, language: str) -> tuple[str, str] | None:
+    """Splits a line at the sign that ends its first part, or after the plain no that it begins with."""
+    sign = begins(name, line, language) if name == FIRST_PARTS[-1] else search(name, line, language)
+    if sign is None:
+        return None
+    head = line[: sign.start()] or sign[0]
+    rest = line[len(head) :].lstrip(JOINT)
+    joint = begins("requests.clause_joint", rest, language)
+    return head, rest[joint.end() :].lstrip(JOINT) if joint else rest
+
+
+def _goes_elsewhere(text: str, language: str) -> bool:
+    """Says whether a text surely is about something else than the action that a job asks about: it wants to take back
+    what was done, or to steer a job that it names."""
+    wants_back = _is(text, "undo", language) or _is(text, "redo", language)
+    return wants_back or (_is(text, "cancel", language) and search("wishes.job", text, language) is not None)
+
+
+def _sorts_in(clause: str, language: str) -> Iterator[Literal["chat", "either", "job"]]:
+    """Says whom the orders and questions of a clause are for. A job can only do its action in another way; so words
+    that take back what was done, or ask to be told something, are for the conversation."""
+    orders = [order for rule in patterns("requests.part", clause, language) for order in rule.finditer(clause)]
+    if _goes_elsewhere(clause, language) or begins("answers.asked", clause, language):
+        yield "chat"
+        return
+    if not orders and asks(clause, language):
+        yield "either"
+    ends = [*(order.start() for order in orders), len(clause)][1:]
+    for order, end in zip(orders, ends, strict=True):
+        objects = clause[order.end() : end].strip()
+        points_at_action = objects and begins("answers.object", objects, language)
+        if search("requests.to_me", clause[order.start() : end], language):
+            yield "chat"
+        else:
+            yield "job" if points_at_action or order.lastgroup in ("write", "read") else "either"
+
+
 SLASH, BANG = ("/", "／"), ("!", "！")
 
 
@@ -101,6 +188,9 @@ def _goes_past(question: Question, text: str, state: AgentState, commands: Itera
         return False
     wish = wish_in(text, state)
     if wish in ("progress", "resume") or (wish == "pause" and not read_whole(text, state.language).waits):
+        return True
+    split = split_answer(text, state.language)
+    if split and split.certain and not split.verdict and split.rest == text:
         return True
     offered_keys, language = tuple(choice.key for choice in question.choices), state.language
     # "In that case ok", or a yes in the middle that says how far it goes, is about the open question, too.

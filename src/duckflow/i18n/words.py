@@ -173,20 +173,21 @@ def fitting(language: str, name: str, text: str) -> Iterator[re.Pattern[str]]:
 
 def search(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """Searches with the patterns of all languages that the text may be in, and returns the first match."""
-    return next((match for pattern in _patterns(name, text, language) if (match := pattern.search(text))), None)
+    return next((match for pattern in patterns(name, text, language) if (match := pattern.search(text))), None)
 
 
 def begins(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """Works like `search`, but matches only at the beginning of the text."""
-    return next((match for pattern in _patterns(name, text, language) if (match := pattern.match(text))), None)
+    return next((match for pattern in patterns(name, text, language) if (match := pattern.match(text))), None)
 
 
 def fullmatch(name: str, text: str, language: str = DEFAULT_LANGUAGE) -> re.Match[str] | None:
     """Works like `search`, but matches only the whole text."""
-    return next((match for pattern in _patterns(name, text, language) if (match := pattern.fullmatch(text))), None)
+    return next((match for pattern in patterns(name, text, language) if (match := pattern.fullmatch(text))), None)
 
 
-def _patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
+def patterns(name: str, text: str, language: str) -> Iterator[re.Pattern[str]]:
+    """Yields the patterns with this name of all languages that the text may be in."""
     return (pattern for code in languages_in(text, language) for pattern in fitting(code, name, text))
 
 
