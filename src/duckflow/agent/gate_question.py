@@ -251,9 +251,9 @@ class RiskyAction(NamedTuple):
     only_reads: bool = False
 
     def only_touches(self, paths: Sequence[str]) -> bool:
-        """Says whether the action does nothing but change some of these files."""
+        """Says whether the action does nothing but change some of these files, or is one of these commands."""
         changed_paths = [impact.path for impact in self.preview.impacts]
-        return bool(changed_paths) and not self.command and set(changed_paths) <= set(paths)
+        return self.preview.diff in paths if self.command else bool(changed_paths) and {*changed_paths} <= {*paths}
 
 
 def gate_question(

@@ -24,6 +24,7 @@ from duckflow.agent.gate_question import (
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
+from duckflow.agent.said_at_gates import SaidAtGates
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answer_scope import named_in
@@ -122,26 +123,6 @@ def _talk(answer: Answer, said: str, language: str) -> str:
     return "\n".join([*lines, *([gate_note("gate_said", said=said)] if said else [])])
 
 
-class AskedAgain:
-    """Notes who said no and what they want instead. What the model proposes next is then asked about, even if a rule
-    allows it, until the user says yes or, in the conversation, says something else."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._turns: dict[str, int] = {}
-        """The turn of the user's no, by the id of the job; the id is empty for the conversation."""
-
-    def hear(self, actor: Actor, allowed: bool, answer: Answer) -> None:
-        if allowed:
-            self._turns.pop(actor.job_id, None)
-        elif answer.choice == "no" and answer.text:
-            self._turns[actor.job_id] = self._session.state.turn
-
-    def owes(self, actor: Actor) -> bool:
-        turn = self._turns.get(actor.job_id)
-        return turn is not None and (bool(actor.job_id) or turn == self._session.state.turn)
-
-
 class Gatekeeper:
     """Asks the user one question about all actions of a list that need one. An action that a rule of the user allows is
     asked about only if its risk demands a question in every mode."""
@@ -173,7 +154,7 @@ class Gatekeeper:
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
         self._plans = PlanPermissions(session, permissions)
-        self._again = AskedAgain(session)
+        self._said = SaidAtGates(session)
 
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
@@ -187,8 +168,8 @@ class Gatekeeper:
         for call in deeds:
             deed = self._deed(call)
             assessment = await self._assess(call, deed, mode)
-            draft = None if actor.for_user else self._draft_for(call)
-            verdict = "ask" if draft else _judged(call, assessment, doubtful, mode)
+            held = () if actor.for_user else self._held_back(call, actor.job_id)
+            verdict = "ask" if held else _judged(call, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
             target = call.tool.target(call.args)
@@ -198,10 +179,10 @@ class Gatekeeper:
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
             rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
-            rule_allows = rule_allows and (bool(tools) or not self._again.owes(actor))
+            rule_allows = rule_allows and (bool(tools) or not self._said.owes(actor))
             is_allowed = call.tool.allowed or call.allowed or rule_allows or self._approved_check(command, deed)
             difference = self.permissions.changed(operation, description) if description and not is_allowed else None
-            reasons = tuple(filter(None, (difference, call.asks, draft)))
+            reasons = tuple(filter(None, (difference, call.asks, *held)))
             for why in reasons:
                 is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
             if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
@@ -241,7 +222,7 @@ class Gatekeeper:
     async def lets_pass(self, call: Ready) -> bool:
         mode = await self._mode_here()
         assessment = await self._assess(call, self._deed(call), mode)
-        return not self._draft_for(call) and _judged(call, assessment, False, mode) == "pass"
+        return not self._held_back(call, "") and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
         """Returns the mode that is in effect. Without a sandbox, `auto` works like `auto-edit`, and the user is told so
@@ -253,19 +234,18 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    def _draft_for(self, call: Ready) -> Phrase | None:
-        """Returns the reason to ask while a draft of a plan waits for the user's yes. Until then every change that may
-        belong to the plan's steps needs a question, in every mode that allows changes."""
-        state = self._session.state
-        plan = state.plan
-        if plan is None or plan.status != "draft" or self.mode is Mode.PLAN:
-            return None
-        if call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
-            return None
-        subjects = [impact.path for impact in call.preview.impacts] or call.tool.command(call.args).split()[:1]
-        said_text = "\n".join(said_since(state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
-        is_outside_plan = all(names_file(said_text, subject) and not plan.names(subject) for subject in subjects)
-        return None if subjects and is_outside_plan else say("risk.draft", name=plan.name)
+    def _held_back(self, call: Ready, job_id: str) -> tuple[Phrase, ...]:
+        """Returns the reasons to ask even where the mode or a rule allows a change: it is beyond what the user limited
+        their yes to; or a draft of a plan waits for the user's yes, and the change may belong to the plan's steps."""
+        if self.mode is Mode.PLAN or call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
+            return ()
+        reasons, plan = [self._said.limit_against(call.preview.impacts, job_id)], self._session.state.plan
+        if plan and plan.status == "draft":
+            subjects = [impact.path for impact in call.preview.impacts] or call.tool.command(call.args).split()[:1]
+            said_text = "\n".join(said_since(self._session.state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
+            is_outside_plan = all(names_file(said_text, subject) and not plan.names(subject) for subject in subjects)
+            reasons.append(None if subjects and is_outside_plan else say("risk.draft", name=plan.name))
+        return tuple(filter(None, reasons))
 
     def _approved_check(self, command: str, deed: Deed) -> bool:
         """Says whether the approved plan names exactly this command as a check, and the command runs in the sandbox."""
@@ -315,7 +295,7 @@ class Gatekeeper:
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
-            self._again.hear(actor, clearance.allowed, answer)
+            self._said.hear(actor, clearance.allowed, answer)
             if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habitual_rule, clearance.allowed)
             if report_answer:

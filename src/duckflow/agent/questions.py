@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from duckflow.agent.narrow_yes import UNDO, answer_for_some
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
@@ -24,7 +25,6 @@ from duckflow.i18n.typed import SplitAnswer, means_pause, split_answer
 from duckflow.i18n.words import Words, begins, languages_in
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
-from duckflow.tools.undo_turn import files_meant
 
 NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
 FREE = "free"
@@ -133,6 +133,8 @@ class Questions:
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         remark = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
+        if answer.limit and not answer.text:
+            remark = text.strip()
         if not remark and asked.agreed and asked.half and not choice and answer.choice not in ("no", "wish"):
             # The words beside the first yes are kept, too, although it was said again without them.
             remark = asked.half.text
@@ -252,12 +254,10 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer is None and (named_answer := _named(text, question, language)):
         return named_answer
     single = question.gate is not None and len(question.gate.impacts) == 1
-    if answer is None and single:
-        # Where a single thing is asked about, "only that" is all of it.
-        answer = read_answer(without("scopes.just_this", plain, " ", language)[0], ("yes",), language, deeds)
-    if answer is None and (files := _files_meant(text, whole, question, language)) is not None:
-        # A yes that says which files it is for, or which should stay, sets up no rule: the rule could be about others.
-        return Answer(choice="yes", text=text.strip() if files else "", paths=files)
+    if answer is None and agrees_to(text, _deeds(question), language, single):
+        return Answer(choice="yes")
+    if answer is None and question.gate and (narrow_yes := answer_for_some(text, whole, question.gate, language)):
+        return narrow_yes
     if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, text, language):
         return _wish(text, whole)
     if answer is None and asked.half and whole.reaches and not whole.against:
@@ -285,14 +285,6 @@ def _wish(text: str, whole: WholeAnswer) -> Answer:
     the session, that takes effect already, and is not asked about again."""
     about = whole.agreed.about if whole.agreed and whole.agreed.scope in ("session", "always") else ""
     return Answer(choice="wish", text=text.strip(), about=about, kept_scope=bool(about))
-
-
-def _files_meant(text: str, whole: WholeAnswer, question: Question, language: str) -> tuple[str, ...] | None:
-    """Returns the files that an answer allows by name. For an undo no yes is needed: naming files chooses them."""
-    gate = question.gate
-    if gate is None or not (whole.agreed or gate.operations == ("undo",)):
-        return None
-    return files_meant(text, [impact.path for impact in gate.impacts], language)
 
 
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
@@ -349,13 +341,8 @@ def _deeds(question: Question) -> frozenset[str]:
     an empty set if they do different things. To undo new files means to delete them."""
     operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
-    deletes = operations == ("undo",) and all(impact.change == "delete" for impact in impacts)
-    if deletes or len(verbs) != 1:
-        return frozenset({"delete"} if deletes else ())
-    commands = question.gate.commands if question.gate and len(operations) == 1 else ()
-    named = re.fullmatch(NAMED_ACTION, commands[0]) if len(commands) == 1 else None
-    program, action = named.group(1, 2) if named else ("", "")
-    return frozenset((*verbs, *filter(None, (DEEDS.get(program, program), "" if program in DEEDS else action))))
+    deletes = operations == UNDO and all(impact.change == "delete" for impact in impacts)
+    return {"delete"} if deletes else verbs if len(verbs) == 1 else set()
 
 
 def _needs_word(question: Question) -> bool:

@@ -163,7 +163,9 @@ class Answer(FrozenData):
     bounded: bool = False
     """True if the user said yes only to what they named, and not to the rest of the request."""
     paths: tuple[str, ...] = ()
-    """The files that the user said yes to, if they said yes to only some of them."""
+    """The files that the user said yes to, if they said yes to only some of them; also the whole commands."""
+    limit: tuple[str, ...] = ()
+    """The files and folders to which the user has limited their yes, for what is done later, too."""
     kept_scope: bool = False
     """True if the user wants something else first (`wish`), but also allows everything about the subject in `about` for
     the rest of this session."""

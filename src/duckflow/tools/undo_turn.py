@@ -131,16 +131,28 @@ FOLDER_END = r"(?<=[A-Za-z0-9_-])/(?![A-Za-z0-9_./-])"
 def files_meant(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
     """Returns those of `paths` that an answer is about: the files that it names, or all but the files that it says
     should stay. Returns an empty tuple if all files are meant, and None if the answer says anything else."""
+    wording, named_paths = _with_marks(text, paths, language)
+    if named_paths and fullmatch("scopes.only_named", wording, language):
+        return tuple(named_paths) if len(named_paths) < len(paths) else ()
+    return without_spared(text, paths, language)
+
+
+def without_spared(text: str, paths: Sequence[str], language: str) -> tuple[str, ...] | None:
+    """Returns all of `paths` but those that an answer says should stay: an empty tuple if none of them should, and None
+    if the answer says anything else."""
+    wording, named_paths = _with_marks(text, paths, language)
+    if fullmatch("scopes.spared_named", wording, language):
+        remaining_paths = tuple(path for path in paths if path not in named_paths)
+        return None if not remaining_paths else remaining_paths if named_paths else ()
+    return None
+
+
+def _with_marks(text: str, paths: Sequence[str], language: str) -> tuple[str, list[str]]:
+    """Returns the wording with marks in place of names, and those of `paths` that it names."""
     wording, named_paths = named_files(read_whole(text, language).rest or text.strip().rstrip("。.!！"), paths, "@")
     parents = {parent for path in paths for parent in map(str, PurePath(path).parents) if parent not in (".", "/")}
     wording, folders = named_files(re.sub(FOLDER_END, "", wording), parents, "@")
     named_paths += [
         path for path in paths if path not in named_paths and {*map(str, PurePath(path).parents)} & {*folders}
     ]
-    wording = re.sub(OTHER_FILE, "#", wording)
-    if named_paths and fullmatch("scopes.only_named", wording, language):
-        return tuple(named_paths) if len(named_paths) < len(paths) else ()
-    if fullmatch("scopes.spared_named", wording, language):
-        remaining_paths = tuple(path for path in paths if path not in named_paths)
-        return None if not remaining_paths else remaining_paths if named_paths else ()
-    return None
+    return re.sub(OTHER_FILE, "#", wording), named_paths

@@ -1,0 +1,106 @@
+"""A yes that is limited to some files, folders or programs counts where what is held fits, and holds for the rest."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from duckflow.events.types import Noticed
+from duckflow.i18n.template import note
+from tests.journeys.plans import Typing
+from tests.journeys.story import act, decide, respond
+
+OK = decide(respond("ok"))
+
+
+def write(path: str) -> dict[str, object]:
+    return decide(act("file_ops.write_file", path=path, content="x = 1\n"), next_step="continue")
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("en", "yes, but only in slugify/ and tests/"),
+        ("en", "yes, as long as it stays in slugify/"),
+        ("en", "go ahead, but nothing outside slugify/"),
+        ("en", "ok, but don't touch anything outside of slugify/ please"),
+        ("ja", "はい、でもslugify/とtests/の中だけで"),
+        ("ja", "はい、slugify/の外は触らないで"),
+    ],
+)
+async def test_an_edit_that_fits_the_limit_goes_through_and_others_are_held(
+    tmp_path: Path, language: str, said: str
+) -> None:
+    replies = [write("slugify/x.py"), write("slugify/y.py"), write("docs/z.py"), OK, OK]
+    story = Typing(tmp_path, replies, mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await story.asked(2)
+    story.chat.choices.change_mode("auto-edit")
+    await story.chat.take("1")
+    held = await story.asked(3)
+    assert held.gate and [impact.path for impact in held.gate.impacts] == ["docs/z.py"]
+    assert [reason.key for reason in held.gate.reasons] == ["risk.limited"], "in every mode"
+    await story.chat.take("no")
+    await turn
+    assert (story.folder / "slugify/x.py").exists() and (story.folder / "slugify/y.py").exists()
+    assert not (story.folder / "docs/z.py").exists()
+    assert [notice.what.key for notice in story.all(Noticed)].count("gate.limited") == 1
+    assert note(language, "gate_said", said=said) in story.prompt()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "yes, but only in tests/",
+        "yes, but only in slugify/ and only if the tests pass",
+        "yes, but only the docstring in lib/slugify/x.py",
+        "yes, but not in lib/slugify/",
+        "yes, but only in slugify/",
+        "yes, but only in ../lib/",
+        "はい、tests/の中だけ",
+    ],
+)
+async def test_a_limit_that_is_not_surely_met_runs_nothing(tmp_path: Path, said: str) -> None:
+    story = Typing(tmp_path, [write("lib/slugify/x.py"), OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    question = await story.asked()
+    await story.chat.take(said)
+    assert not (story.folder / "lib").exists()
+    if question in story.chat.questions:
+        await story.chat.take("no")
+    await turn
+
+
+@pytest.mark.parametrize(
+    ("said", "ran"),
+    [
+        ("yes, but only slugify/x.py", ["x.py"]),
+        ("yes, but only python3", ["log"]),
+        ("yes, but only in slugify/ and tests/", ["x.py"]),
+        ("yes, only slugify/x.py and python3", ["log", "x.py"]),
+    ],
+)
+async def test_a_command_is_no_part_of_a_yes_that_names_something_else(
+    tmp_path: Path, said: str, ran: list[str]
+) -> None:
+    both = [act("file_ops.write_file", path="slugify/x.py", content="x = 1\n")]
+    both.append(act("shell.run", command="python3 -c \"open('log', 'w')\""))
+    story = Typing(tmp_path, [decide(*both, next_step="continue"), OK], mode="ask", native=True)
+    turn = asyncio.create_task(story.tell("do both"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert sorted(path.name for path in story.folder.rglob("*") if path.is_file()) == ran and len(story.gates()) == 1
+
+
+async def test_a_yes_for_more_lifts_the_limit(tmp_path: Path) -> None:
+    replies = [write("slugify/x.py"), write("docs/a.py"), write("docs/b.py"), OK]
+    story = Typing(tmp_path, replies, mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    for number, said in enumerate(("yes, but only in slugify/", "yes, and for the session"), 1):
+        await story.asked(number)
+        await story.chat.take(said)
+    await turn
+    assert (story.folder / "docs/b.py").exists() and len(story.gates()) == 2
