@@ -238,31 +238,22 @@ async def test_a_lesson_is_not_written_through_a_link(tmp_path: Path, target: st
     assert "not ours" not in story.prompt() and "Lessons of this project" not in story.prompt()
 
 
-async def test_what_a_plan_taught_is_offered_when_it_is_completed(tmp_path: Path) -> None:
+async def test_what_a_plan_taught_is_told_and_kept_only_if_the_user_wants_that(tmp_path: Path) -> None:
     told = report("Done.") | {"lesson": "decision: the board is 20 by 20"}
     one_step = SNAKE | {"steps": SNAKE["steps"][:1]}
     script = [PROPOSE, one_step, run_step(1), write_tasks("game.py"), when("content of game.py", "x = 1\n")]
-    story = Story(tmp_path, [*script, when("A background job has ended", told)], mode="auto-edit")
+    remember = decide(act("memory.remember", text="decision: the board is 20 by 20"), respond("Kept."))
+    story = Story(tmp_path, [*script, when("A background job has ended", told), remember], mode="auto-edit")
     await story.tell("make a snake game")
     await story.tell("yes")
     await story.chat.work.jobs_over()
+    assert not story.questions and not (story.folder / ".duckflow").exists()
+    [lesson] = [event.what.values["lesson"] for event in story.all(Noticed) if event.what.key == "job.lesson"]
+    assert lesson == "decision: the board is 20 by 20"
+    await story.tell("remember that")
+    assert "Learned: decision: the board is 20 by 20" in story.prompt()
     lessons = (story.folder / ".duckflow" / "lessons.md").read_text(encoding="utf-8")
     assert "- [decision] the board is 20 by 20" in lessons
-
-
-async def test_a_no_to_an_offered_lesson_is_taken(tmp_path: Path) -> None:
-    told = report("Done.") | {"lesson": "the board is 20 by 20"}
-    one_step = SNAKE | {"steps": SNAKE["steps"][:1]}
-    script = [PROPOSE, one_step, run_step(1), write_tasks("game.py"), when("content of game.py", "x = 1\n")]
-    story = Story(tmp_path, [*script, when("A background job has ended", told)], mode="ask")
-    story.answers = [Answer(choice="yes"), Answer(choice="no")]
-    await story.tell("make a snake game")
-    await story.tell("yes")
-    await story.chat.work.jobs_over()
-    offer = story.questions[-1].gate
-    assert offer and "Snake game" in offer.intent[0] and "20 by 20" in offer.diff
-    assert not (story.folder / ".duckflow" / "lessons.md").exists()
-    assert list(story.session.state.jobs.values())[-1].status == "completed"
 
 
 async def test_a_plan_is_made_knowing_the_lessons_and_a_job_leaves_its_results_in_the_archive(tmp_path: Path) -> None:

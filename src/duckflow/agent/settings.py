@@ -57,6 +57,6 @@ class AgentSettings(Section):
     task_seconds: float = 600.0
     """Seconds that one background task may take. The time that it waits for the user does not count."""
     offer_lessons: bool = True
-    """True if Duckflow offers to keep the lessons of a completed plan."""
+    """True if Duckflow tells what a completed plan has taught, so that the user can have it kept."""
     safe_extensions: tuple[str, ...] = SAFE_EXTENSIONS
     """Kinds of files for which Duckflow offers to make a rule if the user usually allows their edits."""

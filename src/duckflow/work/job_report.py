@@ -119,4 +119,5 @@ def tell_end(language: str, job: Job, status: JobStatus, report: JobReport) -> s
         summary=report.summary,
         causes="\n".join(f"- {cause}" for cause in report.causes),
         next_action=report.next_action,
+        lesson=report.lesson,
     )

@@ -17,14 +17,12 @@ from duckflow.errors import DuckflowError, ProviderUnreachable, ToolError
 from duckflow.events.ports import Ask
 from duckflow.events.types import ActionFinished, DecisionMade, Event, MessageAdded, Noticed, TurnEnded
 from duckflow.events.work import JobChanged, JobEnded, JobStarted, TaskChanged
-from duckflow.forms.form import ParsedReply
-from duckflow.i18n.template import note, render
+from duckflow.i18n.template import note
 from duckflow.pacemaker.pacemaker import Pacemaker
-from duckflow.state.action import REMEMBER, STEERING, Action, Decision, TaskProfile
+from duckflow.state.action import STEERING
 from duckflow.state.agent import AgentState, Job, JobReport, JobStatus
 from duckflow.state.data import said, say
 from duckflow.state.message import Message
-from duckflow.state.phase import Phase
 from duckflow.state.progress import in_the_middle, only_asked, steps_of
 from duckflow.tools.plan.drafting import Drafter
 from duckflow.tools.plan.steering import tell_unheard
@@ -185,9 +183,7 @@ class JobRunner:
         job = self._session.state.jobs[job_id]
         try:
             await self._carry_out(job, running)
-            await self._offer_lesson(job, running.actor)
-        except DuckflowError as problem:
-            log.info("no lesson of job %s: %s", job_id, problem.key)
+            self._tell_lesson(job, running.actor)
         finally:
             self._running.pop(job_id, None)
 
@@ -222,18 +218,12 @@ class JobRunner:
             log.info("job %s failed: %r", job.job_id, problem, exc_info=not isinstance(problem, DuckflowError))
             self._end(job, "failed", count_results(self._drafter, job))
 
-    async def _offer_lesson(self, job: Job, actor: Actor) -> None:
-        """Offers the user the lesson of a completed plan or a failed job. Keeping it needs a yes, like any change."""
-        state = self._session.state
-        plan, lesson = state.plans.get(job.plan_id), job.report.lesson if job.report else ""
-        if not (self._settings.offer_lessons and lesson and plan):
-            return
-        if job.status != "failed" and plan.status != "completed":
-            return
-        why = render(state.language, "lesson_offer", plan=plan.name)
-        remember_action = Action(operation=REMEMBER, args={"text": lesson}, reasoning=why)
-        decision = Decision.made_up(why, [remember_action], TaskProfile.MULTI_STEP_TASK, Phase.EXECUTION)
-        await self._dispatcher.run(ParsedReply(decision), actor)
+    def _tell_lesson(self, job: Job, actor: Actor) -> None:
+        """Tells the user what a completed plan or a failed job has taught. It is kept only if the user wants that."""
+        plan, lesson = self._session.state.plans.get(job.plan_id), job.report.lesson if job.report else ""
+        is_over = plan is not None and (job.status == "failed" or plan.status == "completed")
+        if self._settings.offer_lessons and lesson and is_over:
+            actor.emit(Noticed(what=say("job.lesson", lesson=lesson)))
 
     def _end(self, job: Job, status: JobStatus, report: JobReport) -> None:
         state, emit = self._session.state, self._session.emit

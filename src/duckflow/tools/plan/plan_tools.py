@@ -89,7 +89,7 @@ class StepArgs(Args):
 
 LESSON_WANTED = (
     "The plan is completed. If it taught something that later sessions should know (a recipe, a failure and its fix, "
-    "a decision), offer it now with memory.remember"
+    "a decision), say so in a line of your answer; memory.remember keeps it, if the user wants that"
 )
 
 
