@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from duckflow.agent.permissions import Permission
+from duckflow.agent.permissions import CODE, Permission
 from duckflow.safety.ignore_rules import CACHE, MADE_ANEW, IgnoredPaths, made_anew
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository
@@ -26,6 +26,8 @@ ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack|lfs|annex)(?![\w.-])"
 own objects."""
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
 """Subcommands of git that change no files of the folder, or only files that the command names."""
+COMMITS = frozenset(("add", "commit", "diff", "log", "show", "status"))
+"""Subcommands of git that make a commit, and those that show what came of it."""
 MOST_WORDS = 500
 """The number of plain words in a command that are looked at even if they name no file yet."""
 MOST_LETTERS = 8
@@ -163,10 +165,10 @@ def _is_ignored_folder(folder: Path, path: str, ignored: IgnoredPaths) -> bool:
     return not relative_path.startswith("..") and not made_anew(relative_path) and ignored.ignores_file(relative_path)
 
 
-def _git_changes_more(command: str, folder: Path) -> bool:
-    """Says whether the command may make git change files that it does not name: a checkout silently overwrites ignored
-    files, and hooks may do anything. The answer is also yes if git is called by another program or in another place,
-    because nothing is known about such a call."""
+def _git_changes_more(command: str, folder: Path, harmless: Collection[str] = GIT_RECORDS) -> bool:
+    """Says whether the command may make git do more than the harmless subcommands do, which change no files but those
+    that they name: a checkout silently overwrites ignored files, and hooks may do anything. The answer is also yes if
+    git is called by another program or in another place, because nothing is known about such a call."""
     from duckflow.safety.commands.parse import parse
     from duckflow.safety.commands.services import as_subcommand
     from duckflow.safety.commands.verdict import TooMuch
@@ -181,10 +183,19 @@ def _git_changes_more(command: str, folder: Path) -> bool:
     is_git_elsewhere = bool(git_calls) and any(call.program == "cd" or call.assignments for call in calls)
     if is_git_wrapped or is_git_elsewhere or any(options for _, options in git_calls):
         return True
-    if any(call.program.removeprefix("git ") not in GIT_RECORDS for call, _ in git_calls):
+    if any(call.program.removeprefix("git ") not in harmless for call, _ in git_calls):
         return True
     repository = find_repository(folder) if git_calls else None
     return repository is not None and (repository.runs_programs() or bool(programs_of(repository)))
+
+
+def only_commits(deed: Deed, command: str, folder: Path) -> bool:
+    """Says whether the command only adds to git's history, in the sandbox and in the work folder's own repository."""
+    judged_command = deed.command
+    if judged_command is None or {reason.key for reason in judged_command.reasons} != {"harm.git_changes"}:
+        return False
+    is_local = judged_command.shut_in and not judged_command.leaves
+    return is_local and not _git_changes_more(command, folder, COMMITS) and _history_comes_back(deed, command, folder)
 
 
 def _holds_unkept(folder: Path, ignored: IgnoredPaths, unkept: Collection[str], secrets: bool) -> bool:
@@ -306,7 +317,9 @@ def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice
     labels = {"yes": say("gate.yes"), "no": say("gate.no")}
     rules = rules_offered(risky)
     if rules and all(risky_action.rule in rules for risky_action in risky):
-        labels |= {scope: _scope_label(scope, rules) for scope in ("session", "always")}
+        # Code that is not looked into is never allowed for good.
+        scopes = ("session",) if any(rule.kind == CODE for rule in rules) else ("session", "always")
+        labels |= {scope: _scope_label(scope, rules) for scope in scopes}
     if request.editable:
         labels["edit"] = say("gate.edit_it")
     return tuple(Choice(key=key, label=label, number=GATE_KEYS.index(key) + 1) for key, label in labels.items())
@@ -329,8 +342,8 @@ def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
     """Returns the label of an answer that allows more than these actions. Rules of one sort share one label."""
-    names = {sort: ", ".join(rule.told for rule in rules if rule.sort == sort) for sort in ("edits", "tool", "")}
-    if names["edits"] and names["tool"] and not names[""]:
+    names = {sort: ", ".join(rule.told for rule in rules if rule.sort == sort) for sort in ("edits", "tool", CODE, "")}
+    if names["edits"] and names["tool"] and not (names[CODE] or names[""]):
         return say(f"gate.{scope}_edits_tool", pattern=names["edits"], tool=names["tool"])
     sort = rules[0].sort
     if len(rules) > 1 and not (sort and all(rule.sort == sort for rule in rules)):

@@ -15,15 +15,13 @@ from duckflow.agent.gate_question import (
     covered,
     gate_question,
     habit_of,
-    may_lose,
     only_reads,
     rules_offered,
-    runs_later_by,
-    what_lasts,
 )
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
+from duckflow.agent.recovery import Recovery, Unkept
 from duckflow.agent.said_at_gates import SaidAtGates
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
@@ -106,11 +104,6 @@ HooksAnswer = Callable[[Sequence[Ready], bool, Actor], Awaitable[Clearance | Non
 the actions, so that a yes of a hook does not count."""
 
 
-Unkept = Callable[[Sequence[str]], Awaitable[frozenset[str] | None]]
-"""A function that returns the files at these paths (in the whole folder if no path is given) that undo could not bring
-back. It returns None if undo keeps no files at all."""
-
-
 def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
     verdict = judge(mode, assessment, changes=not call.tool.reads_only(call.args), doubtful=doubtful)
     return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
@@ -142,12 +135,11 @@ class Gatekeeper:
         self.mode = mode
         self.contained = mode is Mode.CONTAINED
         """True if the session was started in the mode `contained`, so that this mode may be chosen again."""
-        self._reversible = reversible
         self._sandboxed = sandboxed
-        self._unkept = unkept
         self._said_without_sandbox = False
         self.permissions = permissions
         self._session = session
+        self._recovery = Recovery(Path(session.state.folder), reversible, unkept)
         if session.state.mode != mode and Mode.CONTAINED in (mode, session.state.mode):
             # The change is journaled, and no session goes on in this mode unless it is chosen again.
             session.emit(ModeChosen(mode=mode))
@@ -176,16 +168,20 @@ class Gatekeeper:
             command, only_by_name = target or call.tool.command(call.args), bool(assessment.runs_later)
             operation, impacts = call.action.operation, call.preview.impacts
             description, tools = call.tool.said, deed.command.tools if deed.command else ()
+            asks, look_at_code = verdict == "ask", self._recovery.code_runs
+            code_runs = await look_at_code(call.tool, call.args, deed, assessment) if asks else ()
+            is_plans_code, tools = bool(code_runs) and self._plans.carries_out(actor), code_runs or tools
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
             rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
-            rule_allows = rule_allows and (bool(tools) or not self._said.owes(actor))
-            is_allowed = call.tool.allowed or call.allowed or rule_allows or self._approved_check(command, deed)
+            rule_allows = rule_allows and (bool(deed.command and deed.command.tools) or not self._said.owes(actor))
+            rule_allows = rule_allows or is_plans_code or self._approved_check(command, deed)
+            is_allowed = call.tool.allowed or call.allowed or rule_allows
             difference = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (difference, call.asks, *held)))
             for why in reasons:
                 is_allowed, assessment = False, assessment._replace(reasons=(*assessment.reasons, why))
-            if verdict == "ask" and (doubtful or not is_allowed or (assessment.always_ask and not target)):
+            if asks and (doubtful or not is_allowed or (assessment.always_ask and not target)):
                 needs_person |= bool(doubtful or reasons or assessment.always_ask)
                 rule = rule_for(operation, impacts, ruled, only_by_name, tools)
                 if assessment.wants_secrets:
@@ -193,9 +189,8 @@ class Gatekeeper:
                 if call.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY, said=description), call.preview.diff
                 assessment = assessment._replace(always_ask=assessment.always_ask and not target)
-                lasts = await asyncio.to_thread(self._what_lasts, call, deed)
-                if deed.command and deed.command.only_runs_code and self._reversible and not lasts:
-                    # The sandbox confines the command and undo takes it back, so its risk is that of an edit.
+                lasts = await self._recovery.what_lasts(call.tool, call.args, deed)
+                if not lasts and self._recovery.like_an_edit(call.tool, call.args, deed):
                     assessment = assessment._replace(level="medium")
                 editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
                 reads = only_reads(deed, command)
@@ -256,7 +251,7 @@ class Gatekeeper:
 
     def _deed(self, call: Ready) -> Deed:
         deed = call.tool.deed(call.args, call.preview)
-        if deed.command and not self._reversible:
+        if deed.command and not self._recovery.reversible:
             # Without undo a run of the tests is a command like any other.
             return deed._replace(command=deed.command._replace(tools=()))
         return deed
@@ -265,30 +260,12 @@ class Gatekeeper:
         assessment = assess(deed, Path(self._session.state.folder))
         if mode is not Mode.AUTO or assessment.level == "low":
             return assessment
-        files = await self._unkept(() if deed.command else call.tool.touches(call.args)) if self._reversible else None
-        comes_back = await asyncio.to_thread(self._comes_back, call, deed, assessment, files)
-        if self._reversible and not deed.command and files != frozenset():
-            assessment = assessment._replace(beyond_undo=True)
-        return assessment._replace(comes_back=comes_back)
-
-    def _comes_back(self, call: Ready, deed: Deed, assessment: Assessment, unkept: frozenset[str] | None) -> bool:
-        """Says whether sandbox and undo make an action harmless: nothing of it lasts, leaves the folder or runs
-        later."""
-        if not self._reversible or assessment.runs_later or call.tool.outside or deed.effect not in ("write", "run"):
-            return False
-        command, folder = call.tool.command(call.args), Path(self._session.state.folder)
-        if deed.command and (not deed.command.shut_in or deed.command.leaves or runs_later_by(command, folder)):
-            return False
-        return not self._what_lasts(call, deed) and not may_lose(deed, command, folder, unkept)
-
-    def _what_lasts(self, call: Ready, deed: Deed) -> tuple[Phrase, ...]:
-        tool, folder = call.tool, Path(self._session.state.folder)
-        return tuple(what_lasts(deed, tool.command(call.args), tool.goes_on(call.args), folder))
+        return await self._recovery.weighed(call.tool, call.args, deed, assessment)
 
     async def _put(self, risky: Sequence[RiskyAction], decision: Decision, doubtful: bool, actor: Actor) -> Clearance:
         paths = [impact.path for risky_action in risky for impact in risky_action.preview.impacts]
         tracked_paths = await asyncio.to_thread(tracked_files, Path(self._session.state.folder), paths)
-        question = gate_question(risky, decision, doubtful, tracked_paths, self._reversible)
+        question = gate_question(risky, decision, doubtful, tracked_paths, self._recovery.reversible)
         habitual_rule = habit_of(risky, question)
         if habitual_rule and (times := dict(self.permissions.usual()).get(habitual_rule)):
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})

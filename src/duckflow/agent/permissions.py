@@ -28,6 +28,9 @@ EDITS = "file_ops.edits"
 of their own."""
 
 
+CODE = "code"
+"""The kind of a rule for code that an interpreter runs (trial runs of the project, programs in a line), as far as it
+stays in the sandbox and undo takes it back."""
 LISTED = ", "
 
 
@@ -82,7 +85,7 @@ class Permission(FrozenData):
     def begins(self, scope: str) -> Phrase:
         """Returns the message for the user that the rule takes effect."""
         if self.kind:
-            return say(f"permission.tool_given.{scope}", tool=self.pattern)
+            return say(f"permission.{self.sort}_given.{scope}", tool=self.pattern)
         if self.operation == EDITS:
             return say(f"permission.edits_given.{'plan' if self.plan else scope}", pattern=self.pattern)
         return say(f"permission.given.{scope}", rule=self.shown())
@@ -94,7 +97,9 @@ class Permission(FrozenData):
     @property
     def sort(self) -> str:
         """Returns the sort of a rule, part of a message's key; empty if the rule needs no special sentence."""
-        return "tool" if self.kind else "edits" if self.operation == EDITS else ""
+        if self.kind:
+            return CODE if self.kind == CODE else "tool"
+        return "edits" if self.operation == EDITS else ""
 
     def as_named(self, about: str, language: str) -> "Permission":
         """Returns the rule as the user meant it: a user who names only a kind of file means it in every folder."""

@@ -1,6 +1,8 @@
 """Permissions that a plan's approval may bring: edits of the files that its steps change. They hold only for the plan's
 own work, and end with the plan or with its job."""
 
+from collections.abc import Mapping
+
 from duckflow.agent.actor import Actor
 from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
 from duckflow.agent.session import Session
@@ -38,6 +40,8 @@ class PlanPermissions:
         self._permissions = permissions
         self._given_in: dict[str, int] = {}
         """The turn of the conversation in which the user gave the rules of a plan, by the plan's id."""
+        self._approved_in: dict[str, int] = {}
+        """The turn of the conversation in which the user approved a plan, by the plan's id."""
         session.subscribe(self._follow, PlanChanged, StepChanged, JobEnded)
         self._take_back()
 
@@ -46,30 +50,42 @@ class PlanPermissions:
         self._given_in[plan_id] = self._session.state.turn
 
     def plan_of(self, actor: Actor) -> str:
+        """Returns the id of the plan that the actor carries out, if rules were given for it."""
+        return self._carried_out(actor, self._given_in)
+
+    def carries_out(self, actor: Actor) -> bool:
+        """Says whether the actor carries out an approved plan."""
+        return bool(self._carried_out(actor, self._approved_in))
+
+    def _carried_out(self, actor: Actor, begun_in: Mapping[str, int]) -> str:
         """Returns the id of the plan that the actor carries out. A job carries out the plan that it was started for.
-        The conversation does so from the turn in which the rules were given, unless a job has taken over the plan, and
-        as long as the user only says to go on: anything else may be about other work."""
+        The conversation does so from a turn on (`begun_in`, by the plan's id), unless a job has taken over the plan,
+        and as long as the user only says to go on: anything else may be about other work."""
         state = self._session.state
         if job := state.jobs.get(actor.job_id):
             plan = state.plans.get(job.plan_id)
         else:
             plan = state.plan if actor.follows_steps else None
             has_job = plan is not None and any(job.plan_id == plan.plan_id for job in state.jobs.values())
-            plan = plan if plan and not has_job and self._is_still_given(plan.plan_id) else None
+            plan = plan if plan and not has_job and self._only_goes_on(begun_in.get(plan.plan_id)) else None
         return plan.plan_id if plan and plan.under_way else ""
 
-    def _is_still_given(self, plan_id: str) -> bool:
-        """Says whether the user has only told to go on in the turns after the one in which the rules were given."""
-        state, given_in = self._session.state, self._given_in.get(plan_id)
-        if given_in is None:
+    def _only_goes_on(self, begun_in: int | None) -> bool:
+        """Says whether the user has only told to go on in the turns after this one."""
+        state = self._session.state
+        if begun_in is None:
             return False
-        later_messages = [message for message in state.messages if message.turn > given_in and not message.job]
+        later_messages = [message for message in state.messages if message.turn > begun_in and not message.job]
         later_texts = [message.text for message in later_messages if message.role == "user"]
         return all(read_whole(text, state.language).plain_yes for text in later_texts)
 
     def _follow(self, event: Event) -> None:
         """Takes back the rules of plans that have ended. A job's end counts like its plan's, unless it did all of its
         work and another job of the plan still runs."""
+        if isinstance(event, PlanChanged) and event.plan.status == "draft":
+            self._approved_in.pop(event.plan.plan_id, None)
+        elif isinstance(event, PlanChanged) and event.plan.under_way:
+            self._approved_in.setdefault(event.plan.plan_id, self._session.state.turn)
         job = self._session.state.jobs.get(event.job_id) if isinstance(event, JobEnded) else None
         live_plan_ids = {live_job.plan_id for live_job in self._session.state.live_jobs()}
         self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in live_plan_ids) else "")
