@@ -180,12 +180,14 @@ async def test_a_plan_that_only_changes_documents_gets_no_run_of_the_tests(
         ("Writing the pond.\nTesting it.", ("Writing the pond.", "Testing it.")),
         ("池を書きます。テストを回します。", ("池を書きます。", "テストを回します。")),
         ("The pond, its test, and more", ("The pond, its test, and more",) * 2),
+        ("First, writing a and testing it.", ("First, writing a and testing it.",) * 2),
+        ("Before pytest of tests/test_b.py, the file a.py.", ("Before pytest of tests/test_b.py, the file a.py.",) * 2),
     ],
 )
 def test_each_call_gets_its_own_part_of_the_text_before_the_calls(text: str, reasons: tuple[str, ...]) -> None:
     calls = (
-        ToolCall(call_id="a", name="file_ops_write_file", arguments='{"path": "a", "content": "x"}'),
-        ToolCall(call_id="b", name="shell_run", arguments='{"command": "true"}'),
+        ToolCall(call_id="a", name="file_ops_write_file", arguments='{"path": "a.py", "content": "x"}'),
+        ToolCall(call_id="b", name="shell_run", arguments='{"command": "pytest tests/test_b.py"}'),
     )
     read = NativeForm().read(Reply(text, "stop", calls=calls), packaged_operations(), AgentState())
     assert tuple(action.reasoning for action in read.decision.actions) == reasons

@@ -41,6 +41,8 @@ CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it ag
 WRITTEN_CALL = r"(?s)<tool_call>\s*(.*?)\s*</tool_call>"
 WRITTEN_DECISION = rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:'
 LINE_END, SENTENCE_END, PART_END = r"\n", r"(?<=[.!])\s+|(?<=。)|\n", r"[,;]\s+|[、。]|(?<=[.!])\s+|\n"
+FILE = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\.[A-Za-z]\w{0,5}(?!\w)")
+LONGEST_LEAD_IN = 6
 QUOTE = r'(?<!\\)"'
 FENCED = r"(?s)\A```(?:json)?\s*\n(.*)\n```\Z"
 
@@ -204,9 +206,18 @@ def _reasons(text: str, calls: Sequence[ToolCall], rationale: str) -> Iterator[s
     parts as there are calls has one for each; otherwise all of it is for all of them."""
     for sign in LINE_END, SENTENCE_END, PART_END:
         parts = [shorten(part.strip(), 200) for part in re.split(sign, text) if part.strip()]
-        if len(parts) == len(calls) > 1:
+        if len(parts) == len(calls) > 1 and not any(_is_about_another(part, n, calls) for n, part in enumerate(parts)):
             return iter(parts)
     return iter([rationale] * len(calls))
+
+
+def _is_about_another(part: str, number: int, calls: Sequence[ToolCall]) -> bool:
+    """Says whether a part of the text cannot be the reason of this call: it is only a lead-in ("First"), or it names a
+    file of another call and none of its own."""
+    own_text = calls[number].arguments
+    names = [name for name in FILE.findall(part) if any(name in call.arguments for call in calls)]
+    is_lead_in = part.isascii() and " " not in part and len(part) <= LONGEST_LEAD_IN
+    return is_lead_in or (bool(names) and not any(name in own_text for name in names))
 
 
 def _last_decided(state: AgentState) -> Sequence[Action]:
