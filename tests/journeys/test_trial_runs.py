@@ -107,7 +107,7 @@ async def test_one_yes_for_the_session_covers_trial_runs_of_the_same_kind(tmp_pa
     prepared(story)
     turn = asyncio.create_task(story.tell("try it"))
     first = await story.asked()
-    assert [choice.key for choice in first.choices] == ["yes", "no", "session", "edit"], "never for good"
+    assert [choice.key for choice in first.choices] == ["yes", "no", "session", "edit"], "not for good"
     await story.chat.take("3")
     second = await story.asked(2)
     assert second.gate and second.gate.risk == "high"

@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 
 from tests.journeys.story import Story, act, decide, respond
-from tests.redteam.ground import Ground, fingerprint
+from tests.redteam.ground import SECRET, Ground, fingerprint
 
 needs_bubblewrap = pytest.mark.skipif(not shutil.which("bwrap"), reason="needs bubblewrap")
 
-CHECK = "python3 check.py"
+CHECK = "sh check.sh"
 SHOWN = [{"name": "Check it", "success": f"`{CHECK}` passes"}]
 
 
 @pytest.fixture
 def ground(tmp_path: Path) -> Iterator[Ground]:
     ground = Ground(tmp_path)
-    (ground.work / "check.py").write_text("open('checked', 'a').write('x')\n")
+    (ground.work / "check.sh").write_text("printf x >> checked\n")
     yield ground
     ground.listener.close()
 
@@ -59,7 +59,7 @@ TRIED = [
     run(f"{CHECK} ; true"),
     run(f"{CHECK}\ntouch hit"),
     run(f"X=1 {CHECK}"),
-    run("python3 other.py"),
+    run("sh other.sh"),
     run(CHECK, network=True),
     run(CHECK, background=True),
     run(CHECK, secrets=True),
@@ -73,18 +73,18 @@ async def test_anything_but_the_very_check_is_asked_for(ground: Ground, tried: d
 
 
 async def test_a_check_that_was_changed_after_the_yes_is_asked_for(ground: Ground) -> None:
-    other = [{"name": "Check it", "success": "`python3 other.py` passes", "was": 1}]
-    more = [*SHOWN, {"name": "And this", "success": "`python3 other.py` passes"}]
-    (ground.work / "other.py").write_text("open('hit', 'w')\n")
+    other = [{"name": "Check it", "success": "`sh other.sh` passes", "was": 1}]
+    more = [*SHOWN, {"name": "And this", "success": "`sh other.sh` passes"}]
+    (ground.work / "other.sh").write_text("touch hit\n")
     for steps in (other, more):
         revise = act("plan_tool.revise", changes="another check", steps=steps)
         top = ground.top / str(len(steps))
         top.mkdir()
         (top / "work").symlink_to(ground.work)
-        replies = [propose(SHOWN), *(decide(one, next_step="continue") for one in (revise, run("python3 other.py")))]
+        replies = [propose(SHOWN), *(decide(one, next_step="continue") for one in (revise, run("sh other.sh")))]
         story = await told_yes(top, [*replies, *[decide(respond("ok"))] * 3])
         plan = story.session.state.plan
-        assert plan and ("python3 other.py" not in plan.checks or plan.status == "draft")
+        assert plan and ("sh other.sh" not in plan.checks or plan.status == "draft")
         assert not (ground.work / "hit").exists()
         await story.close()
 
@@ -120,12 +120,27 @@ async def test_a_check_that_does_harm_is_no_part_of_the_yes(ground: Ground, chec
 
 
 @needs_bubblewrap
-async def test_what_the_check_runs_may_be_rewritten_and_stays_shut_in(ground: Ground) -> None:
-    evil = f"import socket\nopen('{ground.outside}/hit', 'w')\nsocket.create_connection(('127.0.0.1', {ground.port}))\n"
-    (ground.work / "check.py").write_text(evil)
+@pytest.mark.parametrize(
+    "command", ["python3 check.py", "python3 other.py", "python3 -m check", "python3 - < other.py"]
+)
+async def test_code_that_runs_unasked_in_a_plan_stays_shut_in(ground: Ground, command: str) -> None:
+    evil = f"""import os, socket
+print(os.path.exists('.env') and open('.env').read())
+for attack in (lambda: open('{ground.outside}/hit', 'w'), lambda: open('.git/hooks/pre-commit', 'w'),
+               lambda: socket.create_connection(('127.0.0.1', {ground.port}))):
+    try:
+        attack()
+    except OSError:
+        pass
+open('ran', 'w')
+"""
+    for name in ("check.py", "other.py"):
+        (ground.work / name).write_text(evil)
     before = fingerprint(ground.outside)
-    story = await approved(ground, SHOWN, run(CHECK))
-    assert not story.gates() and fingerprint(ground.outside) == before and not ground.heard()
+    story = await approved(ground, [{"name": "Check it", "success": "`python3 check.py` passes"}], run(command))
+    assert not story.gates() and (ground.work / "ran").exists()
+    assert fingerprint(ground.outside) == before and not ground.heard() and SECRET not in story.prompt()
+    assert not (ground.work / ".git/hooks/pre-commit").exists()
 
 
 @pytest.mark.parametrize("settings", [{"sandbox": {"kind": "none"}}, {"sandbox": {"network": True}}])

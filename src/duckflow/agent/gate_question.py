@@ -7,7 +7,7 @@ import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from duckflow.agent.permissions import CODE, Permission
 from duckflow.safety.ignore_rules import CACHE, MADE_ANEW, IgnoredPaths, made_anew
@@ -26,6 +26,8 @@ ELSEWHERE = r"(?i)(?<![\w.-])(?:gh|hub|jj|push|send-pack|lfs|annex)(?![\w.-])"
 own objects."""
 GIT_RECORDS = frozenset(("add", "commit", "tag", "branch", "notes", "fetch", "rm", "mv", "gc", "repack"))
 """Subcommands of git that change no files of the folder, or only files that the command names."""
+Scope = Literal["session", "always"]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
 COMMITS = frozenset(("add", "commit", "diff", "log", "show", "status"))
 """Subcommands of git that make a commit, and those that show what came of it."""
 MOST_WORDS = 500
@@ -254,12 +256,17 @@ class RiskyAction(NamedTuple):
     preview: Preview
     assessment: Assessment
     rule: Permission | None = None
+    rule_for_good: Permission | None = None
+    """The rule that a yes for good sets up. Code that is not looked into is never allowed for good, but one command."""
     editable: str = ""
     """The text that the user may edit before the action runs, or nothing."""
     command: str = ""
     lasting: tuple[Phrase, ...] = ()
     """Effects of the action that cannot be undone."""
     only_reads: bool = False
+
+    def offered(self, scope: Scope) -> Permission | None:
+        return self.rule_for_good if scope == "always" else self.rule
 
     def only_touches(self, paths: Sequence[str]) -> bool:
         """Says whether the action does nothing but change some of these files, or is one of these commands."""
@@ -315,29 +322,26 @@ def gate_question(
 def _choices(risky: Sequence[RiskyAction], request: GateRequest) -> tuple[Choice, ...]:
     """Returns the possible answers. An action that must always be asked about can only be allowed once."""
     labels = {"yes": say("gate.yes"), "no": say("gate.no")}
-    rules = rules_offered(risky)
-    if rules and all(risky_action.rule in rules for risky_action in risky):
-        # Code that is not looked into is never allowed for good.
-        scopes = ("session",) if any(rule.kind == CODE for rule in rules) else ("session", "always")
-        labels |= {scope: _scope_label(scope, rules) for scope in scopes}
+    for scope in SCOPES:
+        rules = rules_offered(risky, scope)
+        if rules and all(risky_action.offered(scope) in rules for risky_action in risky):
+            labels[scope] = _scope_label(scope, rules)
     if request.editable:
         labels["edit"] = say("gate.edit_it")
     return tuple(Choice(key=key, label=label, number=GATE_KEYS.index(key) + 1) for key, label in labels.items())
 
 
-def rules_offered(risky: Sequence[RiskyAction]) -> list[Permission]:
+def rules_offered(risky: Sequence[RiskyAction], scope: Scope) -> list[Permission]:
     """Returns the rules that a yes "for the session" or "always" may set up, without repetitions."""
-    return list(
-        dict.fromkeys(
-            risky_action.rule for risky_action in risky if risky_action.rule and not risky_action.assessment.always_ask
-        )
-    )
+    offers = [risky_action.offered(scope) for risky_action in risky if not risky_action.assessment.always_ask]
+    return list(dict.fromkeys(filter(None, offers)))
 
 
 def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:
     """Says whether the user who set up these rules has thereby allowed this action too."""
     operation, impacts = risky_action.action.operation, risky_action.preview.impacts
-    return risky_action.rule in rules or any(rule.covers(operation, impacts, risky_action.command) for rule in rules)
+    is_offered = risky_action.rule in rules or risky_action.rule_for_good in rules
+    return is_offered or any(rule.covers(operation, impacts, risky_action.command) for rule in rules)
 
 
 def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
@@ -354,5 +358,5 @@ def _scope_label(scope: str, rules: Sequence[Permission]) -> Phrase:
 def habit_of(risky: Sequence[RiskyAction], question: Question) -> Permission | None:
     """Returns the rule for which a yes to this question is counted; after several yeses Duckflow offers that rule. It
     is the only rule that the question offers, if the risk is medium at most; otherwise None."""
-    rules = rules_offered(risky) if any(choice.key == "always" for choice in question.choices) else []
+    rules = rules_offered(risky, "always") if any(choice.key == "always" for choice in question.choices) else []
     return rules[0] if len(rules) == 1 and question.gate and question.gate.risk in ("low", "medium") else None

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from duckflow.agent.actor import Actor
 from duckflow.agent.gate_question import (
     RiskyAction,
+    Scope,
     covered,
     gate_question,
     habit_of,
@@ -193,8 +194,11 @@ class Gatekeeper:
                 if not lasts and self._recovery.like_an_edit(call.tool, call.args, deed):
                     assessment = assessment._replace(level="medium")
                 editable = call.tool.proposed(call.args) if call.tool.editable(call.args) else ""
-                reads = only_reads(deed, command)
-                risky.append(RiskyAction(call.action, call.preview, assessment, rule, editable, command, lasts, reads))
+                rules = (rule, rule_for(operation, impacts, ruled, only_by_name) if code_runs else rule)
+                looks = only_reads(deed, command)
+                risky.append(
+                    RiskyAction(call.action, call.preview, assessment, *rules, editable, command, lasts, looks)
+                )
             else:
                 warnings += assessment.runs_later
         for reason in dict.fromkeys(warnings):
@@ -304,33 +308,35 @@ class Gatekeeper:
             case "edit" if "edit" in offered_keys:
                 return Clearance(True, asked=True, edited=answer.text)
             case "session" | "always" as scope:
-                rules = self._meant(answer.about, risky)
+                rules = self._meant(answer.about, risky, scope)
                 is_partial = answer.bounded and not all(covered(risky_action, rules) for risky_action in risky)
                 if rules or not is_partial:
                     self._allow(rules, scope, answer.about)
                 return Clearance(not is_partial, asked=True, reason=answer.text if is_partial else "", wish=is_partial)
             case "wish":
-                if answer.kept_scope and (rules := self._meant(answer.about, risky)):
+                if answer.kept_scope and (rules := self._meant(answer.about, risky, "session")):
                     self._allow(rules, "session", answer.about)
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
 
-    def _meant(self, about: str, risky: Sequence[RiskyAction]) -> list[Permission]:
+    def _meant(self, about: str, risky: Sequence[RiskyAction], scope: Scope) -> list[Permission]:
         """Returns the rules to set up after a yes that holds for more than one action: the offered ones that fit the
         subject that the user named. If the subject is the plan, they cover the plan's files, and end with the plan."""
         state = self._session.state
         plan, extent = state.plan, about_plan(about, state.language)
         if not extent or plan is None or not plan.under_way:
             offered_rules = (
-                (risky_action.rule, risky_action.preview.impacts)
+                (risky_action.offered(scope), risky_action.preview.impacts)
                 for risky_action in risky
-                if risky_action.rule in rules_offered(risky)
+                if risky_action.offered(scope) in rules_offered(risky, scope)
             )
             named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
             return list(dict.fromkeys(filter(None, named_rules)))
         rules = plan_rules(plan)
-        offers = [rule for rule in rules_offered(risky) if (not rules if rule.operation == EDITS else extent == "all")]
+        offers = [
+            rule for rule in rules_offered(risky, scope) if (not rules if rule.operation == EDITS else extent == "all")
+        ]
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
     def allow_plan(self, plan: Plan, about: str) -> None:
