@@ -95,6 +95,27 @@ async def test_a_command_is_no_part_of_a_yes_that_names_something_else(
     assert sorted(path.name for path in story.folder.rglob("*") if path.is_file()) == ran and len(story.gates()) == 1
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "yes, if it is only in slugify/",
+        "yes, as long as everything stays in slugify/",
+        "yes, but keep slugify/x.py alone",
+        "はい、slugify/の中なら",
+    ],
+)
+async def test_a_condition_that_a_part_does_not_meet_allows_nothing(tmp_path: Path, said: str) -> None:
+    both = [act("file_ops.write_file", path=path, content="x = 1\n") for path in ("slugify/x.py", "docs/z.py")]
+    story = Typing(tmp_path, [decide(*both, next_step="continue"), OK], mode="ask", native=True)
+    turn = asyncio.create_task(story.tell("do both"))
+    question = await story.asked()
+    await story.chat.take(said)
+    assert not (story.folder / "slugify").exists()
+    if question in story.chat.questions:
+        await story.chat.take("no")
+    await turn
+
+
 async def test_a_yes_for_more_lifts_the_limit(tmp_path: Path) -> None:
     replies = [write("slugify/x.py"), write("docs/a.py"), write("docs/b.py"), OK]
     story = Typing(tmp_path, replies, mode="ask")

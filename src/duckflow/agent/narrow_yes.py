@@ -80,14 +80,16 @@ def read_narrow_yes(wording: str, gate: GateRequest, language: str) -> NarrowYes
     programs = {command: _programs(command.removeprefix("$ ")) for command in gate.commands}
     all_programs = {name for calls in programs.values() for names in calls for name in names}
     wording, named_programs = named_files(wording, all_programs, "@")
-    if not fullmatch("scopes.only_named", wording, language):
+    is_condition = fullmatch("scopes.only_named", wording, language) is None
+    if is_condition and not fullmatch("scopes.if_named", wording, language):
         return None
     limit = (*named_paths, *named_folders, *others)
     subjects = [path for path in paths if within(path, limit)]
     subjects += [command for command, calls in programs.items() if _all_named(calls, named_programs)]
-    if not subjects:
+    fits_all = len(subjects) == len(paths) + len(programs)
+    if not subjects or (is_condition and not fits_all):
         return None
-    return NarrowYes(() if len(subjects) == len(paths) + len(programs) else tuple(subjects), limit)
+    return NarrowYes(() if fits_all else tuple(subjects), limit)
 
 
 def within(path: str, limit: Sequence[str]) -> bool:
