@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from duckflow.i18n.answers import WholeAnswer
-from duckflow.i18n.words import fullmatch
+from duckflow.i18n.answers import WholeAnswer, read_whole, without_reference
+from duckflow.i18n.words import begins, fullmatch
 from duckflow.safety.path_names import named_files
 from duckflow.state.question import Answer, GateRequest
 from duckflow.tools.undo_turn import files_meant, without_spared
@@ -38,6 +38,14 @@ def answer_for_some(text: str, whole: WholeAnswer, gate: GateRequest, language: 
         return None
     subjects, limit = narrow_yes
     return Answer(choice="yes", text=text.strip() if subjects else "", paths=subjects, limit=limit)
+
+
+def may_be_met(whole: WholeAnswer, text: str, language: str) -> bool:
+    """Says whether a yes counts although there are other words beside it: they set no condition, or only ask that
+    something stays unchanged, or only refer to what is shown ("in that case yes")."""
+    if whole.agreed is None:
+        return read_whole(without_reference(text, language), language).plain_yes
+    return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
 class NarrowYes(NamedTuple):

@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from duckflow.agent.narrow_yes import UNDO, answer_for_some
+from duckflow.agent.narrow_yes import UNDO, answer_for_some, may_be_met
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
@@ -22,7 +22,7 @@ from duckflow.i18n.answers import (
     without_reference,
 )
 from duckflow.i18n.typed import SplitAnswer, means_pause, split_answer
-from duckflow.i18n.words import Words, begins, languages_in
+from duckflow.i18n.words import Words, languages_in
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
 
@@ -258,7 +258,7 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
         return Answer(choice="yes")
     if answer is None and question.gate and (narrow_yes := answer_for_some(text, whole, question.gate, language)):
         return narrow_yes
-    if answer is None and whole.wish and not whole.reaches and not _may_be_met(whole, text, language):
+    if answer is None and whole.wish and not whole.reaches and not may_be_met(whole, text, language):
         return _wish(text, whole)
     if answer is None and asked.half and whole.reaches and not whole.against:
         # "For the session" alone chooses among the answers that the short question has named.
@@ -270,14 +270,6 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer and answer.choice == "yes":
         return _with_scope(answer, whole if whole.scope else asked.agreed or whole)
     return answer
-
-
-def _may_be_met(whole: WholeAnswer, text: str, language: str) -> bool:
-    """Says whether a yes counts although there are other words beside it: they set no condition, or only ask that
-    something stays unchanged, or only refer to what is shown ("in that case yes")."""
-    if whole.agreed is None:
-        return read_whole(without_reference(text, language), language).plain_yes
-    return not whole.condition or begins("scopes.keeps", whole.rest, language) is not None
 
 
 def _wish(text: str, whole: WholeAnswer) -> Answer:
