@@ -254,8 +254,9 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer is None and (named_answer := _named(text, question, language)):
         return named_answer
     single = question.gate is not None and len(question.gate.impacts) == 1
-    if answer is None and agrees_to(text, _deeds(question), language, single):
-        return Answer(choice="yes")
+    if answer is None and single:
+        # Where a single thing is asked about, "only that" is all of it.
+        answer = read_answer(without("scopes.just_this", plain, " ", language)[0], ("yes",), language, deeds)
     if answer is None and question.gate and (narrow_yes := answer_for_some(text, whole, question.gate, language)):
         return narrow_yes
     if answer is None and whole.wish and not whole.reaches and not may_be_met(whole, text, language):
@@ -334,7 +335,12 @@ def _deeds(question: Question) -> frozenset[str]:
     operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
     verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
     deletes = operations == UNDO and all(impact.change == "delete" for impact in impacts)
-    return {"delete"} if deletes else verbs if len(verbs) == 1 else set()
+    if deletes or len(verbs) != 1:
+        return frozenset({"delete"} if deletes else ())
+    commands = question.gate.commands if question.gate and len(operations) == 1 else ()
+    named = re.fullmatch(NAMED_ACTION, commands[0]) if len(commands) == 1 else None
+    program, action = named.group(1, 2) if named else ("", "")
+    return frozenset((*verbs, *filter(None, (DEEDS.get(program, program), "" if program in DEEDS else action))))
 
 
 def _needs_word(question: Question) -> bool:
