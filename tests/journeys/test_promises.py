@@ -94,7 +94,7 @@ async def test_every_cause_of_the_vitals_has_a_sender(tmp_path: Path, language: 
     for number in (1, 2):
         (story.folder / f"big{number}.txt").write_text("".join(f"{number} word {n}\n" for n in range(900)))
     (story.folder / "bad.py").write_text("raise SystemExit(1)\n")
-    story.answers = [Answer(choice="yes")] * 2 + [Answer(choice="no", text="not that one")]
+    story.answers = [Answer(choice="yes"), Answer(choice="no", text="not that one")]
     thanks, turn = WORDS[language]
     for text in ("look at notes.txt", thanks, turn, "yes" if language == "en" else "はい", turn):
         await story.tell(text)
