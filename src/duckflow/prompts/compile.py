@@ -15,7 +15,6 @@ from duckflow.state.message import Message, PromptMessage, last_request
 from duckflow.state.profile import ANY_MODEL, ModelProfile
 
 REQUEST_LENGTH = 2000
-REPORT = "report"
 
 
 class Moment(NamedTuple):
@@ -85,11 +84,9 @@ class Compiler:
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
     ) -> tuple[PromptMessage, ...]:
         """Makes a specialised request: the model's role, the project, and one procedure. The value `material`, if any,
-        stands uncut before the procedure. `failures` are replies that could not be used, each with the reason. A report
-        needs no rules of the project, because the work is over."""
+        stands uncut before the procedure. `failures` are replies that could not be used, each with the reason."""
         layers = self._full
-        session_text = layers.session(state, with_rules=name != REPORT)
-        known_texts = (layers.base(state), session_text, layers.lessons(state.language))
+        known_texts = (layers.base(state), layers.session(state), layers.lessons(state.language))
         messages = [
             PromptMessage("system", "\n\n".join(filter(None, known_texts))),
             PromptMessage("user", values.pop("material", "")),

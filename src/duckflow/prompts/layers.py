@@ -228,8 +228,8 @@ class Layers:
         keep it."""
         return render(state.language, self.base_template, language_name=facts_of(state.language).name)
 
-    def session(self, state: AgentState, with_rules: bool = True) -> str:
-        """Returns the second part of the layer Base: the folder, and the facts and rules about it."""
+    def session(self, state: AgentState) -> str:
+        """Returns the second part of the layer Base: the folder, and the facts about it."""
         base_text = self.base(state)
         values = {"folder": one_line(state.folder), "agents_md": "", **self.known(state)}
 
@@ -238,7 +238,7 @@ class Layers:
 
         budget = self.settings.base_tokens - self.count(base_text)
         fitted_values = fitted(values, budget, written, self.count)
-        return written({**fitted_values, "agents_md": self.rules(state.language) if with_rules else ""})
+        return written({**fitted_values, "agents_md": self.rules(state.language)})
 
     def known(self, state: AgentState) -> dict[str, str]:
         """Returns the facts about the project and the session."""
