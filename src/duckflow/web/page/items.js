@@ -4,9 +4,6 @@ let serial = 0;
 /** Returns the fields of an item that are known. */
 const known = (item) => Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-const NEIGHBOURS = 6;
-const sentence = (item) => item?.result?.for_user ?? (item?.kind === "notice" || item?.kind === "command" ? item.text : "");
-
 export class Items {
 	constructor() {
 		this.list = [];
@@ -24,14 +21,6 @@ export class Items {
 			else if (item.kind !== "gone") this.put(item);
 		}
 		if (item.kind === "turn" && item.outcome) this.leave();
-		this.hideTwin(this.byId.get(item.id));
-	}
-
-	/** Hides the notice of an undo beside a command, a call or an answer that says the same. */
-	hideTwin(item) {
-		const twin = sentence(item) && this.list.slice(-NEIGHBOURS).find((other) => other !== item && sentence(other) === sentence(item));
-		const notice = twin && [item, twin].find((one) => one.about === "undone");
-		if (notice) Object.assign(notice, { twin: true, v: notice.v + 1 });
 	}
 
 	/** Ends what a turn has left unfinished: a server that came later does not know of it. */

@@ -107,7 +107,6 @@ const Pictures = ({ item, session }) => html`<${Row} icon=${html`<${Icon} name="
 <//>`;
 
 const Note = ({ item, session, tell }) => {
-	if (item.twin) return null;
 	const kind = item.well ? "note" : "warn";
 	return html`<${Row} icon=${item.proof ? null : html`<${Icon} name=${kind} />`} kind=${kind}>
 		${item.proof ? html`<${Proof} proof=${item.proof} line=${item.text} session=${session} tell=${tell} />` : html`<p class="text">${visible(item.text)}</p>`}
