@@ -51,6 +51,15 @@ async def test_edit_puts_the_users_text_in_place(tmp_path: Path) -> None:
     assert (story.folder / "a.txt").read_text() == "my own\n"
 
 
+@pytest.mark.parametrize("path", ["a.txt", "tests/conftest.py"])
+async def test_nothing_is_asked_about_a_text_that_the_file_already_has(tmp_path: Path, path: str) -> None:
+    replies = [decide(write(path)), decide(write(path)), END, decide(write(path, "y\n"))]
+    story = Story(tmp_path, replies, mode="ask")
+    story.answers = [YES]
+    assert [await story.tell(line) for line in ("one", "two", "three")] == ["done", "pending_user", "gate"]
+    assert len(story.questions) == 2 and (story.folder / path).read_text() == "x\n"
+
+
 @pytest.mark.parametrize("mode", ["ask", "auto-edit", "auto", "full-auto"])
 @pytest.mark.parametrize("path", [".env", ".git/config", "deploy.pem"])
 async def test_secrets_and_gits_own_files_ask_in_every_mode(tmp_path: Path, mode: str, path: str) -> None:

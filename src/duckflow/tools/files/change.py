@@ -138,16 +138,24 @@ class TextChange:
             )
         return encode(self.raw, form)
 
+    @property
+    def is_none(self) -> bool:
+        """Says whether the file already has exactly this text."""
+        return self.before is not None and self.raw == self.before.raw
+
     def diff(self, lines: int | None = None) -> Diff:
         return diff(self.before.text if self.before else "", to_lf(self.raw), self.path, lines)
 
 
 def preview_change(change: TextChange, seen: SeenFiles) -> Preview:
-    """Previews the whole change. Raises a ToolError if the text cannot be written."""
+    """Previews the whole change; without an impact if nothing would change. Raises a ToolError if the text cannot be
+    written."""
     _refuse_blots(change)
     change.data()
-    shown_diff = change.diff()
     seen.previewed(change.path, change.fingerprint)
+    if change.is_none:
+        return Preview(fingerprint=change.fingerprint)
+    shown_diff = change.diff()
     impact = FileImpact(path=shown(change.path), change=change.kind, added=shown_diff.added, removed=shown_diff.removed)
     return Preview(impacts=(impact,), diff=shown_diff.text, fingerprint=change.fingerprint)
 
@@ -185,7 +193,7 @@ def write_change(change: TextChange, workspace: Workspace, seen: SeenFiles) -> D
     refuse_if_changed(change.path, change.fingerprint, seen)
     name = shown(change.path)
     full_diff = change.diff(DIFFED)
-    if change.before and change.raw == change.before.raw:
+    if change.is_none:
         return Done(f"{name} already has exactly this text; nothing was written.", say("file.unchanged", path=name))
     with explained_errors(workspace, change.path):
         new_digest = workspace.write_atomic(change.path, change.data(), change.fingerprint)

@@ -6,6 +6,7 @@ from typing import Any
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
+from duckflow.safety.risk import Deed
 from duckflow.safety.secrets import mask, secret_name
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
@@ -65,6 +66,11 @@ class WriteFile(FileTool[WriteArgs]):
 
     def preview(self, args: WriteArgs) -> Preview:
         return preview_change(self._change(args), self.seen)
+
+    def deed(self, args: WriteArgs, preview: Preview) -> Deed:
+        """Returns the effects of the call. Writing the text that the file already has is no change to ask about."""
+        deed = super().deed(args, preview)
+        return deed if preview.impacts else deed._replace(effect="read")
 
     async def run(self, args: WriteArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)
