@@ -101,6 +101,11 @@ async def test_the_users_own_server_may_have_names_with_a_slash() -> None:
         ("claude-sonnet-5", "anthropic:claude-sonnet-5"),
         ("moonshotai-cn/kimi-k2-thinking", "moonshot:kimi-k2-thinking"),
         ("qwen/qwen3-coder", "openrouter:qwen/qwen3-coder"),
+        ("claude", "anthropic:claude-sonnet-5"),
+        ("Claude-4", "anthropic:claude-sonnet-5"),
+        ("grok", "xai:grok-4.3"),
+        ("anthropc:claude", "anthropic:claude-sonnet-5"),
+        ("duck", "ollama:duck"),
     ],
 )
 async def test_for_a_wrong_name_the_nearest_right_ones_are_suggested(name: str, nearest: str) -> None:

@@ -150,8 +150,11 @@ def models_of(endpoint: str) -> dict[str, Row]:
 
 
 def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[str]:
-    """Returns names such as `openai:gpt-5-mini` that look like the wanted one, nearest first."""
+    """Returns names such as `openai:gpt-5-mini` that look like the wanted one, nearest first. If none does, it returns
+    models of the family that the wanted name begins with, such as `anthropic:claude-sonnet-5` for `claude`."""
     import difflib
+
+    endpoints = list(endpoints)
 
     spellings: dict[str, str] = {}
     for endpoint in endpoints:
@@ -163,7 +166,27 @@ def nearest_names(wanted: str, endpoints: Iterable[str], most: int = 3) -> list[
     near_groups = (
         difflib.get_close_matches(text, spellings, n=most, cutoff=0.8) for text in dict.fromkeys(wanted_spellings)
     )
-    return list(dict.fromkeys(spellings[spelling] for group in near_groups for spelling in group))[:most]
+    near_names = list(dict.fromkeys(spellings[spelling] for group in near_groups for spelling in group))
+    return (near_names or _family(re.split("[:/]", wanted, maxsplit=1)[-1], endpoints))[:most]
+
+
+def _family(wanted: str, endpoints: Iterable[str]) -> list[str]:
+    """Returns one model that calls tools for each endpoint that has some of this name's family: its usual model, or
+    else its last. Endpoints that serve their own models come before those that serve other people's."""
+    usual_models = {endpoint.name: endpoint.model for endpoint in KNOWN}
+    name = _plain(wanted)
+    while name:
+        names: list[str] = []
+        for endpoint in endpoints:
+            rows = models_of(endpoint)
+            models = [model for model in rows if f"-{name}-" in f"-{_plain(model)}-" and "t" in rows[model][6]]
+            if models:
+                usual_model = usual_models.get(endpoint, "")
+                names.append(f"{endpoint}:{usual_model if usual_model in models else models[-1]}")
+        if names:
+            return sorted(names, key=lambda near_name: "/" in near_name)
+        name = name.rpartition("-")[0]
+    return []
 
 
 def price_of(settings: LlmSettings, endpoint: str, model: str) -> Price | None:
