@@ -8,6 +8,7 @@ import pytest
 
 from duckflow.cli.arguments import parse
 from duckflow.cli.last_resort import report_crash
+from duckflow.errors import UsageError
 from duckflow.i18n.words import Words
 from tests.cli.shell import Shell
 from tests.journeys.story import decide, respond
@@ -181,6 +182,15 @@ def test_even_a_broken_installation_says_what_to_do(bare: Shell, capsys: pytest.
 )
 def test_flags_may_stand_before_a_subcommand_that_knows_them(argv: list[str], name: str) -> None:
     assert parse(argv, Words("en"))[0] == name
+
+
+def test_a_flag_before_a_subcommand_that_has_no_such_flag_is_named() -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(["--mode", "ask", "models", "list"], Words("en"))
+    assert caught.value.values == {"option": "--mode", "prog": "duckflow models"}
+    with pytest.raises(UsageError) as caught:
+        parse(["-c", "review", "the", "code"], Words("en"))
+    assert caught.value.key == "usage.too_many"
 
 
 def test_a_proxy_that_cannot_be_reached_is_reported_at_once(bare: Shell) -> None:

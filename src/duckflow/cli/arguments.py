@@ -44,7 +44,8 @@ def parse(argv: list[str], words: Words) -> tuple[str, Options]:
 
 def _command_first(argv: list[str], words: Words) -> list[str]:
     """Turns `--lang ja doctor` into `doctor --lang ja`. If the subcommand does not know one of the flags before its
-    name, nothing is moved, and the name counts as part of a message."""
+    name, nothing is moved, and the name counts as part of a message, unless it is clear that the subcommand is
+    meant."""
     if not argv or not argv[0].startswith("-") or not any(word in SUBCOMMANDS for word in argv):
         return argv
     valued_flags = {name for flag in make_parser("", words).flags() if flag.takes for name in flag.names}
@@ -56,7 +57,19 @@ def _command_first(argv: list[str], words: Words) -> list[str]:
         return argv
     known_flags = {flag_name for flag in make_parser(name, words).flags() for flag_name in flag.names}
     used_flags = {word.partition("=")[0] for word in argv[:index] if word.startswith("-")}
-    return [name, *argv[:index], *argv[index + 1 :]] if used_flags <= known_flags else argv
+    if used_flags <= known_flags:
+        return [name, *argv[:index], *argv[index + 1 :]]
+    if _fits(name, argv[index + 1 :], words):
+        raise UsageError("usage.other_option", option=min(used_flags - known_flags), prog=f"duckflow {name}")
+    return argv
+
+
+def _fits(name: str, rest: list[str], words: Words) -> bool:
+    """Says whether words follow the subcommand's name, and it takes them. A message of several words needs quotes."""
+    try:
+        return bool(rest) and not rest[0].startswith("-") and bool(make_parser(name, words).read(rest))
+    except UsageError:
+        return False
 
 
 def _nearest(word: str) -> str:
