@@ -1,4 +1,4 @@
-"""`duckflow init`: three questions, a commented config and a first AGENTS.md, and nothing that exists is lost."""
+"""`duckflow init`: a few questions, a commented config and a first AGENTS.md, and nothing that exists is lost."""
 
 import io
 import json
@@ -59,36 +59,32 @@ def test_all_languages_show_the_same_settings() -> None:
     assert all(keys(language) == keys("en") for language in languages())
 
 
-def test_three_answers_make_two_files(bare: Shell) -> None:
-    code, told = asked(bare, "２", "何？", "２", "2", "はい")
-    assert code == 0 and str(bare.config) in told.replace("\r\n", "") and "AGENTS.md" in told
+def test_answers_make_two_files(bare: Shell) -> None:
+    code, told = asked(bare, "２", "何？", "２", "はい")
+    assert code == 0 and "~/home/config/config.toml" in told and "AGENTS.md" in told
     settings = tomllib.loads(bare.config.read_text())
-    assert (
-        settings["language"] == "ja"
-        and settings["llm"]["model"] == "local"
-        and settings["safety"]["mode"] == "auto-edit"
-    )
+    assert (settings["language"], settings["llm"]["model"], settings["safety"]["mode"]) == ("ja", "local", "ask")
     assert "## コマンド" in (bare.work / "AGENTS.md").read_text()
 
 
 def test_enter_alone_takes_the_first_choice_of_each_question(bare: Shell) -> None:
-    assert asked(bare, "", "", "", "")[0] == 0
+    assert asked(bare, "", "", "")[0] == 0
     assert tomllib.loads(bare.config.read_text())["safety"]["mode"] == "ask"
 
 
 def test_the_present_setting_is_the_first_choice_and_a_new_answer_is_written(bare: Shell) -> None:
     bare.write_config('language = "en"\n[llm]\nmodel = "ollama:duck"\n[safety]\nmode = "plan"\n')
     before = bare.config.read_text()
-    assert asked(bare, "", "", "", "")[0] == 0 and bare.config.read_text() == before
-    code, told = asked(bare, "", "local", "", "", "")
+    assert asked(bare, "", "", "")[0] == 0 and bare.config.read_text() == before
+    code, told = asked(bare, "", "local", "", "")
     assert code == 0 and 'model = "local"' in bare.config.read_text() and 'mode = "plan"' in bare.config.read_text()
     assert "duckflow models pull" in told, "what the local model still needs is said"
 
 
 def test_a_folder_gets_no_new_file_without_a_yes_and_the_end_says_what_is_true(bare: Shell) -> None:
-    code, told = asked(bare, "", "", "", "no")
+    code, told = asked(bare, "", "", "no")
     assert code == 0 and bare.config.exists() and not (bare.work / "AGENTS.md").exists()
-    assert str(bare.work) in told.replace("\r\n", "") and "Read through" not in told
+    assert bare.work.name in told and "Read through" not in told
     assert "No model is set up yet" in told
     assert bare.run("init").returncode == 0 and not (bare.work / "AGENTS.md").exists(), "nobody is there to say yes"
     with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}]) as endpoint:
@@ -98,7 +94,7 @@ def test_a_folder_gets_no_new_file_without_a_yes_and_the_end_says_what_is_true(b
 
 
 def test_leaving_in_the_middle_writes_nothing(bare: Shell) -> None:
-    code, told = asked(bare, "1", "5")
+    code, told = asked(bare, "1", "\x04")
     assert code == 130 and "Nothing was written" in told
     assert not bare.config.exists() and not (bare.work / "AGENTS.md").exists()
 
@@ -114,7 +110,7 @@ def test_existing_files_stay_unless_the_user_says_otherwise(bare: Shell) -> None
     bare.write_config(mine)
     agents = bare.work / "AGENTS.md"
     agents.write_text("my rules\n")
-    assert asked(bare, "1", "1", "1", "2", "1")[0] == 0
+    assert asked(bare, "1", "1", "2", "1")[0] == 0
     assert bare.run("init", "--yes", "--mode", "full-auto").returncode == 0
     assert bare.config.read_text() == mine and agents.read_text() == "my rules\n"
     assert bare.run("init", "--yes", "--mode", "auto-edit", "--force").returncode == 0
@@ -164,9 +160,9 @@ def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bar
     models = [{"id": "gpt-5-mini"}, {"id": "gpt-5"}]
     with FakeEndpoint(says("ok"), models=models, key="sk-right-right-right") as endpoint:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
-        code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "1", "no")
+        code, told = asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "sk-right-right-right", "1", "no", "no")
     assert code == 0 and "Incorrect API key" in told and "sk-" not in told
-    assert "gpt-5-mini ($0.25 in, $2 out" in told and "openai:gpt-5-mini answered" in told
+    assert "gpt-5-mini ($0.25 / $2)" in told and "openai:gpt-5-mini answered" in told
     assert "export OPENAI_API_KEY=" in told.replace("\r\n", "")
     assert tomllib.loads(bare.config.read_text())["llm"]["model"] == "openai:gpt-5-mini"
 
@@ -174,7 +170,7 @@ def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bar
 def test_a_key_that_never_fits_leaves_everything_as_it_was(bare: Shell) -> None:
     with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}], key="sk-right-right-right") as endpoint:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url
-        assert asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "")[0] == 130
+        assert asked(bare, "1", "3", "1", "sk-wrong-wrong-wrong", "", CTRL_C)[0] == 130
     assert not bare.config.exists()
 
 
@@ -183,21 +179,20 @@ def test_a_wrong_path_a_copied_line_and_a_model_without_credit_each_lead_on(bare
     refusal = refuses(402, "Insufficient credits")
     with FakeEndpoint(refusal, says("ok"), models=models, key="sk-right-right-right") as endpoint:
         path, copied = endpoint.url.replace("/v1", "/api/chat"), "export OPENAI_API_KEY='sk-right-right-right'"
-        code, told = asked(bare, "1", "4", path, copied, "1", "2", "2", "1", "no")
+        code, told = asked(bare, "1", "4", path, copied, "1", "2", "2", "no", "no")
     assert code == 0 and "Insufficient credits" in told and "server:duck-small answered" in told and "sk-" not in told
     assert tomllib.loads(bare.config.read_text())["llm"]["endpoints"]["server"]["base_url"] == endpoint.url
 
 
 def test_a_server_that_lists_no_models_is_asked_for_one_by_name(bare: Shell) -> None:
     with FakeEndpoint(says("ok")) as endpoint:
-        code, told = asked(bare, "1", "4", endpoint.url, "duck", "1", "no")
+        code, told = asked(bare, "1", "4", endpoint.url, "duck", "no", "no")
     assert code == 0 and "server:duck answered" in told
 
 
 def test_no_line_of_the_questions_breaks_inside_a_word(bare: Shell) -> None:
-    code, screen = asked(bare, "", "", "", "")
+    code, screen = asked(bare, "", "", "")
     assert code == 0
     lines = [line.rstrip() for line in screen.replace("\r", "").split("\n")]
     assert all(len(line) < 80 for line in lines if str(bare.work) not in line)
-    labels = "you are asked about network, other folders, secrets and dangers"
-    assert labels in " ".join(" ".join(lines).split())
+    assert "it asks for a key, a server or the local model." in " ".join(" ".join(lines).split())

@@ -82,7 +82,7 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
     typed_keys: dict[str, Key] = {}
     while True:
         try:
-            return await _accepted(await search(typed_keys), paths, session)
+            return await _accepted(await search(typed_keys), bool(typed_keys), paths, session)
         except ProviderRefused as problem:
             if problem.key not in KEY_WANTED:
                 raise
@@ -91,15 +91,16 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
                 raise ProviderRefused("first_run.key_later", endpoint=endpoint) from None
             from duckflow.cli.init.own_model import OwnModelLeft, typed_key
 
-            prompt = say("own.wants_key", **problem.values) if not typed_keys else said(problem)
+            prompt = said(problem) if typed_keys else say("own.wants_key")
             try:
                 typed_keys[endpoint] = await typed_key(ask, str(problem.values["where"]), prompt)
             except OwnModelLeft:
                 raise problem from None
 
 
-async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> ModelChoice:
-    """Returns the choice if its endpoint accepts it without a key or with the typed key. A typed key is then stored."""
+async def _accepted(choice: ModelChoice, key_is_new: bool, paths: Paths, session: Session) -> ModelChoice:
+    """Returns the choice if its endpoint accepts it without a key or with the key that was just typed, which is then
+    stored."""
     if choice.endpoint and choice.key is None:
         from duckflow.llm.discover import CHECK_SECONDS, fetch_models
         from duckflow.llm.failures import key_refused
@@ -111,7 +112,7 @@ async def _accepted(choice: ModelChoice, paths: Paths, session: Session) -> Mode
         except ModelError as problem:
             if problem.key in KEY_WANTED:
                 raise
-    if choice.endpoint and choice.key_source == TYPED:
+    if choice.endpoint and key_is_new and choice.key_source == TYPED:
         from duckflow.cli.doctor.model import try_out
         from duckflow.cli.init.own_model import keep
         from duckflow.config.settings import Settings
@@ -170,7 +171,7 @@ async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically
 
 async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoice:
     """Sets up the model that the user names, with the key that they type, and saves it in the config."""
-    from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, save_settings
+    from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, from_home, save_settings
 
     try:
         asking = find_own_model(way, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
@@ -178,7 +179,7 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
     except OwnModelLeft:
         raise ProviderUnreachable(NO_MODEL) from None
     save_settings(own_model.settings, paths)
-    for phrase in (*own_model.told, say("own.saved", model=own_model.choice.name, path=str(paths.user_config))):
+    for phrase in (*own_model.told, say("own.saved", model=own_model.choice.name, path=from_home(paths.user_config))):
         session.emit(Noticed(what=phrase))
     return own_model.choice
 

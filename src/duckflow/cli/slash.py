@@ -61,12 +61,12 @@ def _own_commands(paths: Paths, folder: Path, model: str, overview: Callable[[st
         words, language_before = context.words, context.words.language
         try:
             # The chat shows by itself that a command is still running.
-            phrases = await set_up(context.ask, {}, words, paths, folder, lambda _: None)
+            result = await set_up(context.ask, {}, words, paths, folder, lambda _: None)
         except InterviewLeft:
             return words("init.nothing")
         if words.language != language_before:
             context.conversation.choices.change_language(words.language)
-        return "\n".join(words.phrase(phrase) for phrase in phrases)
+        return "\n".join(words.phrase(phrase) for phrase in result.notes)
 
     lookups = (Command("map", show_map), Command("recall", partial(recall_anywhere, paths), words=(ALL,)))
     return (Command("doctor", doctor), Command("init", init), *lookups)

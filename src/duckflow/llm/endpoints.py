@@ -177,8 +177,20 @@ TYPED = "typed"
 """The source of a key that the user has just typed."""
 
 
+_keys_in_memory: dict[str, Key] = {}
+"""Keys that the user has typed and that could not be stored, by the address that they are meant for."""
+
+
+def keep_in_memory(endpoint: Endpoint, key: Key) -> None:
+    """Keeps a typed key until the process ends, so that it is not asked for a second time."""
+    _keys_in_memory[endpoint.base_url] = key
+
+
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
-    """Returns the key from the environment, else the key stored with `keyring set duckflow ENDPOINT`."""
+    """Returns the key that the user has typed into this process, else the key from the environment, else the key stored
+    with `keyring set duckflow ENDPOINT`."""
+    if typed_key := _keys_in_memory.get(endpoint.base_url):
+        return typed_key
     key = key_in_environment(endpoint, environ)
     stored_key = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""
     return usable_key(stored_key, f"keyring {KEYRING_SERVICE} {endpoint.name}") if stored_key else key

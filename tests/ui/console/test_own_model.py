@@ -37,9 +37,9 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
         terminal.answer("127.0.0.1:9")
         terminal.wait_for("http://127.0.0.1:9")
         terminal.answer(endpoint.url.removeprefix("http://").removesuffix("/v1"))
-        terminal.wait_for("Incorrect API key")
+        terminal.wait_for(words("own.wants_key"))
         terminal.answer("sk-wrong-wrong-wrong")
-        screen = terminal.wait_until(lambda screen: screen.count("Incorrect API key") == 2)
+        screen = terminal.wait_for("Incorrect API key")
         assert "SERVER_API_KEY" not in screen, "it is asked for again; nothing is to be set or started anew"
         terminal.answer(KEY)
         terminal.wait_for("2. duck-small")
@@ -69,6 +69,30 @@ def test_a_message_gets_its_answer_from_a_server_that_was_named_on_the_way(
     assert not leaks(tmp_path)
 
 
+def test_init_goes_on_into_the_chat_without_asking_for_the_key_again(tmp_path: Path, opened: list[Terminal]) -> None:
+    words = Words("ja")
+    answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
+    with FakeEndpoint(says("ok"), says(answer), models=MODELS[:1], key=KEY) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, "init", **{**NOWHERE, "LC_ALL": "ja_JP.UTF-8"})
+        terminal.wait_for("4. 自分のサーバー")
+        terminal.answer("4")
+        terminal.wait_for("http://192.168.1.5:8000/v1")
+        terminal.answer(endpoint.url)
+        terminal.wait_for(words("own.wants_key"))
+        terminal.answer(KEY)
+        terminal.wait_for("AGENTS.md")
+        terminal.answer("2")
+        terminal.wait_for(words("init.ask.start"))
+        terminal.answer("")
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        screen = terminal.wait_for("Quack, here I am.")
+        assert screen.count(words("own.wants_key")) == 1 and KEY.encode() not in terminal.raw
+        terminal.enter("/quit")
+        assert terminal.wait_for_end() == 0
+    assert not leaks(tmp_path)
+
+
 def test_a_key_that_the_chosen_model_lacks_is_asked_for_with_the_first_message(
     tmp_path: Path, opened: list[Terminal]
 ) -> None:
@@ -95,7 +119,7 @@ def test_a_key_is_gone_from_the_line_when_its_question_is_interrupted(tmp_path: 
         terminal.answer("2")
         terminal.wait_for("http://192.168.1.5:8000/v1")
         terminal.answer(endpoint.url)
-        terminal.wait_for("Incorrect API key")
+        terminal.wait_for("The server needs a key.")
         terminal.type(KEY)
         terminal.wait_for("****")
         terminal.type("\x1b")
@@ -138,7 +162,7 @@ def test_a_terminal_that_cannot_draw_does_not_echo_the_key(tmp_path: Path, opene
         terminal.answer("2")
         terminal.wait_for("http://192.168.1.5:8000/v1")
         terminal.answer(endpoint.url)
-        terminal.wait_for("Incorrect API key")
+        terminal.wait_for("The server needs a key.")
         terminal.answer(KEY)
         terminal.wait_for("2. duck-small")
         assert KEY.encode() not in terminal.raw

@@ -4,16 +4,20 @@ import asyncio
 import shutil
 import signal
 import sys
+from collections.abc import Mapping
 from getpass import getpass
 from pathlib import Path
 
 from duckflow.agent.questions import FREE, read_choice, read_words
+from duckflow.cli.arguments import parse
 from duckflow.cli.init.own_model import LEAVE
-from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, set_up
+from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, said_yes, set_up
 from duckflow.cli.parser import Options, wrap
+from duckflow.cli.start import start
 from duckflow.errors import exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.state.data import Phrase, say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
@@ -25,15 +29,27 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
     flags |= {"model": options.model} if options.model is not None or is_unattended else {}
     asker = _Unasked(options.yes, options.force) if is_unattended else _Asking(words)
     try:
-        notes = asyncio.run(
-            set_up(asker, flags, words, paths, Path.cwd(), lambda phrase: _print(plain(words.phrase(phrase))))
-        )
+        starts_chat = asyncio.run(_set_up(asker, flags, words, paths))
     except InterviewLeft:
         print_out(words("init.nothing"))
         return exit_code_of("interrupted")
-    for phrase in notes:
+    # A key that was typed stays in this process, so the chat does not ask for it again.
+    return start(parse([], words)[1], words, paths) if starts_chat else 0
+
+
+async def _set_up(asker: "_Asking | _Unasked", flags: Mapping[str, str | None], words: Words, paths: Paths) -> bool:
+    """Sets everything up, and says whether the user now wants to begin a chat."""
+
+    def tell(phrase: Phrase) -> None:
         _print(plain(words.phrase(phrase)))
-    return 0
+
+    result = await set_up(asker, flags, words, paths, Path.cwd(), tell)
+    for phrase in result.notes:
+        tell(phrase)
+    if result.has_model and isinstance(asker, _Asking) and await said_yes(asker, say("init.ask.start"), first=CHANGE):
+        return True
+    tell(result.next_step)
+    return False
 
 
 def _print(text: str, head: str = "") -> None:
@@ -59,10 +75,11 @@ class _Unasked:
 
 
 class _Asking:
-    """Asks a question as plain lines. Enter alone takes the first choice."""
+    """Asks a question as plain lines. Enter alone takes the first choice, and Ctrl+C leaves, which is said once."""
 
     def __init__(self, words: Words) -> None:
         self._words = words
+        self._is_first = True
 
     async def __call__(self, question: Question) -> Answer:
         """Returns the answer. Ctrl+C leaves; the event loop's own handler would only take effect after the answer."""
@@ -76,12 +93,17 @@ class _Asking:
             signal.signal(signal.SIGINT, handler_before)
 
     def _answered(self, question: Question) -> Answer:
+        if self._is_first:
+            _print(self._words("init.keys"))
+            self._is_first = False
+        print_out("")
         for line in (question.title, *question.details):
-            print_out("")
             _print(plain(self._words.phrase(line)))
         if question.kind == "text":
             return self._typed(question)
         for number, choice in enumerate(question.choices, 1):
+            if choice.key == LEAVE:
+                continue
             _print(plain(self._words.phrase(choice.label)), f"  {number}. ")
         while True:
             try:
@@ -94,10 +116,11 @@ class _Asking:
             print_out(self._words("choice.unclear"))
 
     def _typed(self, question: Question) -> Answer:
-        """Reads text that the user types. An empty line ends the questions. A secret is not shown while it is typed."""
-        print_out(self._words("own.enter_leaves"))
-        try:
-            text = getpass("› ") if question.secret else input("› ")
-        except EOFError:
-            text = ""
-        return read_words(text, question, self._words.language) if text.strip() else Answer(choice=LEAVE)
+        """Reads text that the user types. A secret is not shown while it is typed."""
+        text = ""
+        while not text.strip():
+            try:
+                text = getpass("› ") if question.secret else input("› ")
+            except EOFError:
+                return Answer(choice=LEAVE)
+        return read_words(text, question, self._words.language)

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -13,7 +14,17 @@ from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, ModelError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.llm.discover import ModelChoice, fetch_models
-from duckflow.llm.endpoints import KEYED, TYPED, Endpoint, Key, catalogue, checked_address, may_be_stored, usable_key
+from duckflow.llm.endpoints import (
+    KEYED,
+    TYPED,
+    Endpoint,
+    Key,
+    catalogue,
+    checked_address,
+    keep_in_memory,
+    may_be_stored,
+    usable_key,
+)
 from duckflow.llm.facts import facts_of
 from duckflow.llm.failures import NONE_LISTED, WRONG_ADDRESS_MAYBE
 from duckflow.state.data import Phrase, quote, said, say
@@ -47,7 +58,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phras
     while True:
         try:
             if way == "key" and not choice:
-                tell(say("own.trying", model=endpoint.where))
+                tell(say("own.trying", model=endpoint.name))
             choice = choice or await _chosen_model(ask, endpoint, key)
             tell(say("own.trying", model=choice.name))
             seconds = await try_out(choice, Settings(), paths)
@@ -58,9 +69,9 @@ async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phras
             if remedy == "key":
                 key = await typed_key(ask, endpoint.where, said(problem) if _about_key(problem) else None)
             choice = choice._replace(key=key) if choice and remedy != "model" else None
-    answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
+    tell(say("own.answers", model=choice.name, seconds=round(seconds, 1)))
     settings, notes = keep(endpoint, choice)
-    return OwnModel(choice, settings, (answer_note, *notes))
+    return OwnModel(choice, settings, notes)
 
 
 async def _remedy(ask: Ask, problem: Phrase, model_chosen: bool) -> str:
@@ -77,6 +88,12 @@ def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
     for name, value in settings:
         text = set_value(text, name, value)
     write_text(paths.user_config, text)
+
+
+def from_home(path: Path) -> str:
+    """Returns the path as people write it, with `~` for their home folder."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
@@ -99,7 +116,7 @@ async def _addressed(ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint
                 endpoint, refusal = await reach(address, key)
                 if refusal is None:
                     return endpoint, key
-                key_reason = said(refusal) if key else say("own.wants_key", **refusal.values)
+                key_reason = said(refusal) if key else say("own.wants_key")
                 key = await typed_key(ask, endpoint.where, key_reason)
         except DuckflowError as error:
             problem = said(error)
@@ -160,7 +177,8 @@ async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelC
     best_names = best_first(endpoint, names)
     choices = [Choice(key=name, label=_described(endpoint, name)) for name in best_names[:MOST_LISTED]]
     other_choice = Choice(key=OTHER, label=say("own.other", count=len(names)))
-    name = await _choose(ask, say("own.ask.model"), [*choices, other_choice])
+    prices_note = say("own.prices") if any(choice.label.key == "own.priced" for choice in choices) else None
+    name = await _choose(ask, say("own.ask.model"), [*choices, other_choice], prices_note)
     if name == OTHER:
         name = await _typed(ask, say("own.ask.name", endpoint=endpoint.name), None)
     return ModelChoice("endpoint", name, reason, endpoint, key)
@@ -180,18 +198,13 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
     facts = facts_of(endpoint.name, model)
     if not facts.known or not facts.price:
         return quote(model)
-    return say(
-        "own.priced",
-        model=model,
-        input=f"{facts.price.input:g}",
-        output=f"{facts.price.output:g}",
-        window=facts.window // 1000,
-    )
+    return say("own.priced", model=model, input=f"{facts.price.input:g}", output=f"{facts.price.output:g}")
 
 
 def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
-    """Puts the key into the keyring. Returns the settings that lead to the model (the first makes it the default), and
-    notes for the user. Without a keyring the notes say how to pass on the key."""
+    """Puts the key into the keyring, or else keeps it until the program ends. Returns the settings that lead to the
+    model (the first makes it the default), and notes for the user. Without a keyring the notes say how to pass on the
+    key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     is_in_catalogue = endpoint.name in catalogue({}, os.environ)
     if not is_in_catalogue:
@@ -200,6 +213,7 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], 
         return tuple(settings), ()
     if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
         return tuple(settings), (say("own.in_keyring"),)
+    keep_in_memory(endpoint, choice.key)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
     if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
@@ -223,9 +237,9 @@ def _about_key(error: DuckflowError) -> bool:
     return error.key.startswith("model.key_")
 
 
-async def _choose(ask: Ask, title: Phrase, choices: list[Choice], problem: Phrase | None = None) -> str:
+async def _choose(ask: Ask, title: Phrase, choices: list[Choice], detail: Phrase | None = None) -> str:
     leave_choice = Choice(key=LEAVE, label=say("own.leave"))
-    details = (problem,) if problem else ()
+    details = (detail,) if detail else ()
     answer = await ask(Question(kind="choice", title=title, details=details, choices=(*choices, leave_choice)))
     if answer.choice not in (choice.key for choice in choices):
         raise OwnModelLeft

@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
+from duckflow import DEFAULT_LANGUAGE
 from duckflow.cli.first_run import OWN
-from duckflow.cli.init.own_model import LEAVE, OwnModelLeft, Setting, find_own_model
+from duckflow.cli.init.own_model import LEAVE, OwnModelLeft, Setting, find_own_model, from_home
 from duckflow.cli.init.survey import ProjectSurvey, survey
 from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.load import read_toml
@@ -33,7 +35,7 @@ class InterviewLeft(Exception):
 
 @dataclass(frozen=True, slots=True)
 class InitAnswers:
-    """The answers to the three questions."""
+    """The answers to the questions, and the mode if one is set."""
 
     language: str
     model: str
@@ -48,15 +50,24 @@ async def interview(
     ask: Ask, flags: Mapping[str, str | None], words: Words, paths: Paths, tell: Callable[[Phrase], None]
 ) -> InitAnswers:
     """Asks for every answer that the flags do not give, in the language of the first answer. The first choice of each
-    question is the present setting, or else the most common one."""
+    question is the present setting, or else the most common one. The mode is not asked for, since its names mean little
+    before the first change."""
     user_settings = read_toml(paths.user_config) if paths.user_config.exists() else {}
-    codes = [words.language, *(code for code in languages() if code != words.language)]
-    words.language = flags.get("language") or await _asked(ask, "language", _languages(codes))
-    answers = InitAnswers(words.language, flags.get("model") or "", "")
-    if "model" not in flags:
-        answers = await _with_model(answers, ask, paths, user_settings.get("llm", {}).get("model", ""), tell)
-    modes = sorted(_modes(), key=lambda choice: choice.key != user_settings.get("safety", {}).get("mode"))
-    return replace(answers, mode=flags.get("mode") or await _asked(ask, "mode", modes))
+    words.language = flags.get("language") or await _language(ask, words, bool(user_settings))
+    mode = flags.get("mode") or user_settings.get("safety", {}).get("mode", "")
+    answers = InitAnswers(words.language, flags.get("model") or "", mode)
+    if "model" in flags:
+        return answers
+    return await _with_model(answers, ask, paths, user_settings.get("llm", {}).get("model", ""), tell)
+
+
+async def _language(ask: Ask, words: Words, has_settings: bool) -> str:
+    """Asks for the language, unless this machine speaks another one than English, which may only be a default."""
+    if words.language != DEFAULT_LANGUAGE and not has_settings:
+        return words.language
+    return await _asked(
+        ask, "language", _languages([words.language, *(code for code in languages() if code != words.language)])
+    )
 
 
 async def _with_model(
@@ -78,10 +89,6 @@ async def _with_model(
 def _languages(codes: list[str]) -> list[Choice]:
     """Returns the languages as choices, each in the name that its speakers use."""
     return [Choice(key=code, label=quote(facts_of(code).name)) for code in codes]
-
-
-def _modes() -> list[Choice]:
-    return [Choice(key=mode, label=say(f"init.choice.mode.{mode}")) for mode in map(str, OFFERED)]
 
 
 async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
@@ -134,6 +141,17 @@ KEEP, CHANGE = "no", "yes"
 ASK_DRAFT = "init.ask.agents"
 
 
+class SetUpResult(NamedTuple):
+    """Lines on the files that were written or left alone, and whether a chat would find a model now."""
+
+    notes: tuple[Phrase, ...]
+    has_model: bool
+
+    @property
+    def next_step(self) -> Phrase:
+        return say("init.start" if self.has_model else "init.start_without")
+
+
 async def set_up(
     ask: Ask,
     flags: Mapping[str, str | None],
@@ -141,22 +159,13 @@ async def set_up(
     paths: Paths,
     folder: Path,
     tell: Callable[[Phrase], None],
-) -> list[Phrase]:
-    """Sets everything up, and tells what it tries meanwhile. Returns lines on the files that were written or left
-    alone, and on how to go on."""
+) -> SetUpResult:
+    """Sets everything up, and tells what it tries meanwhile."""
     answers = await interview(ask, flags, words, paths, tell)
     missing_phrases = [*_lacking(answers.model, paths)]
     config, agents = await _config(ask, answers, paths.user_config), await _agents(ask, words, folder)
-    has_draft = agents.key not in ("init.left", "init.left_out")
     has_model = bool(answers.settings) or (not missing_phrases and await _finds_model(answers.model, paths))
-    return [
-        *answers.told,
-        *missing_phrases,
-        config,
-        agents,
-        *([say("init.read_agents")] if has_draft else []),
-        say("init.start" if has_model else "init.start_without"),
-    ]
+    return SetUpResult((*answers.told, *missing_phrases, config, *agents), has_model)
 
 
 async def _finds_model(model: str, paths: Paths) -> bool:
@@ -189,31 +198,34 @@ def _lacking(model: str, paths: Paths) -> Iterator[Phrase]:
 
 async def _config(ask: Ask, wishes: InitAnswers, path: Path) -> Phrase:
     if not path.exists():
-        text = config_text(wishes.language, wishes.model, wishes.mode)
+        text = config_text(wishes.language, wishes.model, wishes.mode or str(OFFERED[0]))
         for key, value in wishes.settings:
             text = set_value(text, key, value)
         write_text(path, text)
-        return say("init.written", path=str(path))
+        return say("init.written", path=from_home(path))
     text = read_text(path)
     for key, value in _differing(wishes, path):
         text = set_value(text, key, value)
     if text == read_text(path):
-        return say("init.same", path=str(path))
-    if not await _yes(ask, say("init.ask.change_config", path=str(path)), first=CHANGE):
-        return say("init.left", path=str(path))
+        return say("init.same", path=from_home(path))
+    if not await said_yes(ask, say("init.ask.change_config", path=from_home(path)), first=CHANGE):
+        return say("init.left", path=from_home(path))
     write_text(path, text)
-    return say("init.changed", path=str(path))
+    return say("init.changed", path=from_home(path))
 
 
-async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
+async def _agents(ask: Ask, words: Words, folder: Path) -> list[Phrase]:
+    """Writes a draft if the user wants one. Returns lines on it."""
     path, old_name = folder / AGENTS_FILE, ""
     file_exists = path.exists() or path.is_symlink()
-    if file_exists and not await _yes(ask, say("init.ask.replace_agents"), first=KEEP):
-        return say("init.left", path=AGENTS_FILE)
+    if file_exists and not await said_yes(ask, say("init.ask.replace_agents"), first=KEEP):
+        return [say("init.left", path=AGENTS_FILE)]
     # The home folder is no project, so Enter alone writes no draft there.
     default_choice = KEEP if folder in (Path.home(), Path("/")) else CHANGE
-    if not file_exists and not await _yes(ask, say(ASK_DRAFT, folder=str(folder)), first=default_choice):
-        return say("init.left_out", path=AGENTS_FILE)
+    if not file_exists and not await said_yes(
+        ask, say(ASK_DRAFT, folder=folder.name or str(folder)), first=default_choice
+    ):
+        return []
     text = agents_text(survey(folder), words)
     if file_exists:
         old_name = _put_aside(path)
@@ -222,7 +234,10 @@ async def _agents(ask: Ask, words: Words, folder: Path) -> Phrase:
             file.write(text)
     except OSError as problem:
         raise UsageError("config.unwritable", path=str(path), reason=problem.strerror or str(problem)) from None
-    return say("init.replaced", path=AGENTS_FILE, aside=old_name) if old_name else say("init.written", path=AGENTS_FILE)
+    written = (
+        say("init.replaced", path=AGENTS_FILE, aside=old_name) if old_name else say("init.written", path=AGENTS_FILE)
+    )
+    return [written, say("init.read_agents")]
 
 
 def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...], str]]:
@@ -240,8 +255,8 @@ def _differing(wishes: InitAnswers, path: Path) -> Iterator[tuple[tuple[str, ...
             yield key, value
 
 
-async def _yes(ask: Ask, title: Phrase, first: str) -> bool:
-    """Asks whether to write a file. Enter alone takes the choice `first`. Callers choose it so that Enter never loses a
+async def said_yes(ask: Ask, title: Phrase, first: str) -> bool:
+    """Asks a question of yes or no. Enter alone takes the choice `first`. Callers choose it so that Enter never loses a
     file."""
     choices = [Choice(key=key, label=say(f"init.{key}")) for key in (first, *({KEEP, CHANGE} - {first}))]
     return (await ask(Question(kind="choice", title=title, choices=tuple(choices)))).choice == CHANGE
