@@ -105,6 +105,9 @@ def test_a_broken_config_does_not_keep_it_from_looking_at_the_rest(bare: Shell) 
 def test_a_home_that_cannot_be_written_is_reported(bare: Shell) -> None:
     done = bare.run("doctor", "-m", bare.script(), DUCKFLOW_HOME="/dev/null")
     assert done.returncode == 1 and "DUCKFLOW_HOME" in done.stdout and "Traceback" not in done.stderr
+    unset = bare.run("doctor", "--json", DUCKFLOW_HOME=None, HOME="/dev/null")
+    assert unset.returncode == 1 and not unset.stderr
+    assert {found["part"] for found in json.loads(unset.stdout)} == {"settings", "machine", "terminal", "model"}
 
 
 def test_a_half_downloaded_model_is_reported(bare: Shell) -> None:

@@ -42,7 +42,8 @@ class Incoming:
     def size(self) -> int:
         try:
             return self.partial.stat().st_size
-        except FileNotFoundError:
+        except OSError:
+            # There is no such file, or its folder cannot be one.
             return 0
 
     def append(self) -> BinaryIO:
