@@ -366,6 +366,18 @@ async def test_a_model_that_was_set_up_meanwhile_answers_in_the_open_session(she
     assert "All done." in editor.said()
 
 
+async def test_a_key_that_nothing_here_would_keep_is_asked_of_the_editors_environment(shell: Shell) -> None:
+    from acp import RequestError
+
+    table = '[llm.endpoints.mine]\nbase_url = "http://127.0.0.1:9/v1"\nkey_env = "MINE_API_KEY"\n'
+    shell.write_config(f'[llm]\nmodel = "mine:duck"\n{table}')
+    async with opened(shell, Editor()) as session:
+        with pytest.raises(RequestError) as refused:
+            await session.say("hello")
+    assert refused.value.code != -32000, "`duckflow init` could not keep the key for the editor either"
+    assert "Set MINE_API_KEY in the environment that the editor starts from" in str(refused.value)
+
+
 async def test_a_folder_that_is_not_there_is_the_editors_mistake(shell: Shell) -> None:
     from acp import RequestError
 

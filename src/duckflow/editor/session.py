@@ -17,6 +17,7 @@ from duckflow.events.types import Event
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words, facts_of, languages
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
+from duckflow.state.data import say
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
@@ -152,7 +153,9 @@ OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that leave a conversation. They are not offered, because an editor has its own ways for that."""
 SET_UP_NEEDED = -32000
 """The protocol's error after which an editor offers the `authMethods`: here `duckflow init` in a terminal."""
-NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing", "model.key_missing_alone")
+NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing")
+UNKEPT_KEY = "model.key_missing_alone"
+"""The problem that `duckflow init` cannot solve for an editor: a key is missing, and no keyring would keep it."""
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 
 
@@ -327,7 +330,10 @@ class EditorSession:
             case QuestionItem(closed=True):
                 self._asker.closed(item.id)
             case TurnItem(outcome=outcome) if outcome:
-                self._why = self._words.phrase(item.why) if item.why else self._words(OUTCOMES[outcome].key)
+                why = item.why
+                if why and why.key == UNKEPT_KEY:
+                    why = say("editor.key_missing", **why.values)
+                self._why = self._words.phrase(why) if why else self._words(OUTCOMES[outcome].key)
                 self._lacks_model = bool(item.why and item.why.key in NO_MODEL)
             case ChosenItem() if self._words.language != language:
                 self._send(self._commands())
