@@ -190,6 +190,18 @@ def test_a_server_that_lists_no_models_is_asked_for_one_by_name(bare: Shell) -> 
     assert code == 0 and "server:duck answered" in told
 
 
+def test_a_server_without_a_list_is_told_from_a_wrong_address_by_the_place_for_chats(bare: Shell) -> None:
+    refusal = refuses(400, "field required: model")
+    with FakeEndpoint(refusal, says("ok"), key="sk-right-right-right") as endpoint:
+        endpoint.lists = False
+        server = endpoint.url.removesuffix("/v1")
+        code, told = asked(bare, "1", "4", server, "sk-right-right-right", "duck", "no", "no")
+    assert code == 0 and "server:duck answered" in told and "sk-" not in told
+    with FakeEndpoint(refuses(404), refuses(404)) as endpoint:
+        endpoint.lists = False
+        assert "No model is served" in asked(bare, "1", "5", endpoint.url, CTRL_C)[1]
+
+
 def test_no_line_of_the_questions_breaks_inside_a_word(bare: Shell) -> None:
     code, screen = asked(bare, "", "", "")
     assert code == 0

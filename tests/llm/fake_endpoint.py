@@ -28,7 +28,9 @@ class Exchange(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.endpoint.paths.append(self.path)
-        if not self._refused():
+        if not self.endpoint.lists:
+            self.body({"error": {"message": "Not found"}}, 404)
+        elif not self._refused():
             page = self.endpoint.pages.get(self.path, self.endpoint.page)
             self.body(page or {"object": "list", "data": self.endpoint.models})
 
@@ -112,6 +114,8 @@ class FakeEndpoint(ThreadingHTTPServer):
         self.pages: dict[str, Any] = {}
         """What it shows under single paths."""
         self.key = key
+        self.lists = True
+        """False if it has no list of models at any path."""
         self.asked = threading.Event()
         self.disconnected = threading.Event()
         self._answers = list(answers)

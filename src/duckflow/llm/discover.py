@@ -144,7 +144,7 @@ async def fetch_models(endpoint: Endpoint, key: Key | None, seconds: float) -> l
     except ModelError as problem:
         if problem.key not in (WRONG_ADDRESS, NO_MODEL_THERE):
             raise
-        others = await asyncio.gather(*(_where(other, key, seconds) for other in _at_likely_addresses(endpoint)))
+        others = await asyncio.gather(*(_where(other, key, seconds) for other in likely_addresses(endpoint)))
         if other := next(filter(None, others), ""):
             raise ProviderRefused(WRONG_ADDRESS_MAYBE, where=endpoint.where, other=other) from None
         raise
@@ -158,7 +158,7 @@ async def _where(endpoint: Endpoint, key: Key | None, seconds: float) -> str:
         return endpoint.where if problem.key.startswith("model.key_") else ""
 
 
-def _at_likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
+def likely_addresses(endpoint: Endpoint) -> list[Endpoint]:
     """Returns the endpoint at each folder of its address, with or without a version; the longest path comes first."""
     versions, parts = ("",) if endpoint.wire == "anthropic" else ("/v1", ""), urlsplit(endpoint.base_url)
     folders = [f"/{folder}" for folder in parts.path.split("/") if folder]

@@ -1,5 +1,6 @@
 """Sets up the user's own model, by a key or the address of a server: asks, tries the model, and saves it."""
 
+import asyncio
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -13,7 +14,7 @@ from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.settings import Settings
 from duckflow.errors import DuckflowError, ModelError, UsageError
 from duckflow.events.ports import Ask
-from duckflow.llm.discover import ModelChoice, fetch_models
+from duckflow.llm.discover import ModelChoice, fetch_models, likely_addresses
 from duckflow.llm.endpoints import (
     KEYED,
     TYPED,
@@ -26,14 +27,16 @@ from duckflow.llm.endpoints import (
     usable_key,
 )
 from duckflow.llm.facts import facts_of
-from duckflow.llm.failures import NONE_LISTED, WRONG_ADDRESS_MAYBE
+from duckflow.llm.failures import NONE_LISTED, WRONG_ADDRESS, WRONG_ADDRESS_MAYBE, Failures
 from duckflow.state.data import Phrase, quote, said, say
 from duckflow.state.question import Choice, Question
 from duckflow.store.paths import Paths
 from duckflow.system_keyring import write_keyring
+from duckflow.whole_text import read_json
 
 MOST_LISTED = 8
 LISTING_SECONDS = 15.0
+NOT_IMPLEMENTED = 501
 LEAVE, OTHER = "leave", "other"
 Setting = tuple[tuple[str, ...], str]
 
@@ -135,6 +138,8 @@ async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, Duckflo
     if problem and problem.key == WRONG_ADDRESS_MAYBE:
         endpoint = endpoint._replace(base_url=str(problem.values["other"]))
         problem = await _problem_at(endpoint, key)
+    if problem and problem.key == WRONG_ADDRESS:
+        endpoint, problem = await _where_chats_go(endpoint, key) or (endpoint, problem)
     if problem and not _about_key(problem) and problem.key != NONE_LISTED:
         raise problem
     return endpoint, problem if problem and _about_key(problem) else None
@@ -145,6 +150,31 @@ async def _problem_at(endpoint: Endpoint, key: Key | None) -> DuckflowError | No
         await fetch_models(endpoint, key, LISTING_SECONDS)
     except DuckflowError as problem:
         return problem
+    return None
+
+
+async def _where_chats_go(endpoint: Endpoint, key: Key | None) -> tuple[Endpoint, DuckflowError | None] | None:
+    """Returns the endpoint at the address that takes chats although it lists no models, and its error if it wants a key
+    or refuses this one. The request is empty, so no model answers it; the refusal says enough."""
+    # Both modules are slow to load, and few servers need them here.
+    from duckflow.http import HttpError
+    from duckflow.llm.endpoint_model import open_client
+    from duckflow.llm.wires.wire import wire_named
+
+    for place in (endpoint, *likely_addresses(endpoint)):
+        try:
+            async with open_client(place, key, LISTING_SECONDS) as client, asyncio.timeout(LISTING_SECONDS):
+                headers = {"content-type": "application/json"}
+                answer = await client.send("POST", wire_named(place.wire).path(""), b"{}", headers)
+                text = (await answer.body()).decode("utf-8", "replace")
+        except (TimeoutError, HttpError):
+            continue
+        problem = None if answer.is_success else Failures(place, "", key).of_status(answer.status, {}, text).error
+        if problem and _about_key(problem):
+            return place, problem
+        says_no_such_place = answer.status == NOT_IMPLEMENTED or (problem and problem.key == WRONG_ADDRESS)
+        if not says_no_such_place and isinstance(read_json(text), dict):
+            return place, None
     return None
 
 
@@ -164,7 +194,7 @@ async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelC
     try:
         listed_models = await fetch_models(endpoint, key, LISTING_SECONDS)
     except ModelError as problem:
-        if problem.key != NONE_LISTED:
+        if problem.key not in (NONE_LISTED, WRONG_ADDRESS):
             raise
         # Not every server lists its models, and one that lists none may still serve some.
         name = await _typed(ask, say("own.ask.name", endpoint=endpoint.where), None)
