@@ -167,6 +167,13 @@ def test_a_key_is_tried_at_once_and_its_models_are_offered_with_their_prices(bar
     assert tomllib.loads(bare.config.read_text())["llm"]["model"] == "openai:gpt-5-mini"
 
 
+def test_a_key_in_place_of_a_provider_is_taken_as_its_key_and_leaves_the_screen(bare: Shell) -> None:
+    with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}], key="sk-proj-right-right-right-1") as endpoint:
+        bare.environment["OPENAI_BASE_URL"] = endpoint.url
+        code, told = asked(bare, "1", "3", "sk-proj-right-right-right-1", "no", "no")
+    assert code == 0 and "openai:gpt-5 answered" in told and "\x1b[1A\x1b[J" in told
+
+
 def test_a_key_that_never_fits_leaves_everything_as_it_was(bare: Shell) -> None:
     with FakeEndpoint(says("ok"), models=[{"id": "gpt-5"}], key="sk-right-right-right") as endpoint:
         bare.environment["OPENAI_BASE_URL"] = endpoint.url

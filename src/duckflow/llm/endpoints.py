@@ -48,6 +48,8 @@ class Endpoint(NamedTuple):
     """True if the endpoint is used when the user names no model and its key is in the environment."""
     listed_as: str = ""
     """The endpoint's name in the table of models, if that is a different name."""
+    key_starts: tuple[str, ...] = ()
+    """The beginnings that only keys of this endpoint have."""
     also: tuple[str, ...] = ()
     """Names that other programs (LiteLLM, models.dev) use for the endpoint."""
 
@@ -69,7 +71,7 @@ class Endpoint(NamedTuple):
 def _known() -> Iterator[Endpoint]:
     table: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("endpoints.json").read_text("utf-8"))
     for name, row in table.items():
-        lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_names", "also")}
+        lists: dict[str, Any] = {field: tuple(row.get(field, ())) for field in ("key_names", "key_starts", "also")}
         yield Endpoint(name, **row | lists)
 
 
@@ -206,6 +208,15 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
         if key := environ.get(name, "").strip():
             return usable_key(key, name)
     return None
+
+
+KEY_FORM = r"(?=.*\d)[\w.-]{20,}"
+
+
+def key_in(text: str) -> str:
+    """Returns the key, without what was copied along with it, if the text has the form of one; otherwise nothing."""
+    copied = re.fullmatch(AROUND_KEY, text.strip())
+    return copied[2] if copied and copied[2].isascii() and re.fullmatch(KEY_FORM, copied[2]) else ""
 
 
 AROUND_KEY = r"""(?:export\s+)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*=(?!=))?(?:.*\bBearer\s+)?(['"]?)(.*)\1"""

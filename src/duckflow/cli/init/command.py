@@ -10,13 +10,14 @@ from pathlib import Path
 
 from duckflow.agent.questions import FREE, read_choice, read_words
 from duckflow.cli.arguments import parse
-from duckflow.cli.init.own_model import LEAVE
+from duckflow.cli.init.own_model import ASK_PROVIDER, LEAVE
 from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, said_yes, set_up
 from duckflow.cli.parser import Options, wrap
 from duckflow.cli.start import start
 from duckflow.errors import exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
+from duckflow.llm.endpoints import key_in
 from duckflow.state.data import Phrase, say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
@@ -57,6 +58,13 @@ def _print(text: str, head: str = "") -> None:
     width = shutil.get_terminal_size().columns - 1 - len(head)
     lines = [part for line in text.split("\n") for part in wrap(line, width)] if sys.stdout.isatty() else [text]
     print_out(head + f"\n{' ' * len(head)}".join(lines))
+
+
+def _wipe(line: str) -> None:
+    """Takes a line that was just typed off the screen."""
+    rows = 1 + (len(line) - 1) // shutil.get_terminal_size().columns
+    sys.stdout.write(f"\x1b[{rows}A\x1b[J")
+    sys.stdout.flush()
 
 
 class _Unasked:
@@ -110,6 +118,10 @@ class _Asking:
                 text = input("[1] › ")
             except EOFError:
                 return Answer(choice=LEAVE)
+            if key_in(text):
+                _wipe(f"[1] › {text}")
+                if question.title.key == ASK_PROVIDER:
+                    return Answer(choice="text", text=text)
             answer = read_choice(text or "1", question, self._words.language)
             if answer.choice != FREE:
                 return answer

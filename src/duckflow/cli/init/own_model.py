@@ -29,7 +29,7 @@ from duckflow.llm.endpoints import (
 from duckflow.llm.facts import facts_of
 from duckflow.llm.failures import NONE_LISTED, WRONG_ADDRESS, WRONG_ADDRESS_MAYBE, Failures
 from duckflow.state.data import Phrase, quote, said, say
-from duckflow.state.question import Choice, Question
+from duckflow.state.question import Answer, Choice, Question
 from duckflow.store.paths import Paths
 from duckflow.system_keyring import write_keyring
 from duckflow.whole_text import read_json
@@ -38,6 +38,7 @@ MOST_LISTED = 8
 LISTING_SECONDS = 15.0
 NOT_IMPLEMENTED = 501
 LEAVE, OTHER = "leave", "other"
+ASK_PROVIDER = "own.ask.provider"
 Setting = tuple[tuple[str, ...], str]
 
 
@@ -100,10 +101,21 @@ def from_home(path: Path) -> str:
 
 
 async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
-    endpoints = catalogue({}, os.environ)
-    providers = [Choice(key=name, label=quote(name)) for name in KEYED]
-    endpoint = endpoints[await _choose(ask, say("own.ask.provider"), providers)]
-    return endpoint, await typed_key(ask, endpoint.where, None)
+    """Asks for the provider and the key. A key in place of the provider's name says by its form whose it is, or else is
+    kept until the provider is named."""
+    endpoints, key = catalogue({}, os.environ), None
+    providers = tuple(Choice(key=name, label=quote(name)) for name in KEYED)
+    leave_choice = Choice(key=LEAVE, label=say("own.leave"))
+    question = Question(kind="choice", title=say(ASK_PROVIDER), choices=(*providers, leave_choice))
+    answer = await ask(question)
+    if answer.choice == "text":
+        key = usable_key(answer.text, TYPED)
+        owners = [name for name in KEYED if key.secret.startswith(endpoints[name].key_starts or ("\0",))]
+        answer = Answer(choice=owners[0]) if owners else await ask(question)
+    if answer.choice not in KEYED:
+        raise OwnModelLeft
+    endpoint = endpoints[answer.choice]
+    return endpoint, key or await typed_key(ask, endpoint.where, None)
 
 
 async def _addressed(ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint, Key | None]:
