@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterator
 from functools import cache
-from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.asking import asks
@@ -147,7 +146,7 @@ def corrected(text: str, language: str) -> str:
 
     def meant(word_match: re.Match[str]) -> str:
         word = word_match[0]
-        if word in known_words:
+        if word in known_words or word.removesuffix("s") in known_words:
             return word
         candidates = {known for known in known_words if known[0] == word[0] and _is_slip(word, known)}
         return candidates.pop() if len(candidates) == 1 else word
@@ -157,8 +156,8 @@ def corrected(text: str, language: str) -> str:
 
 @cache
 def _spelled(languages: tuple[str, ...]) -> frozenset[str]:
-    """Returns the words of three letters or more that the patterns for answers and scopes spell out."""
-    topics = ("answers", "scopes")
+    """Returns the words of three letters or more that the patterns for answers, scopes and tails spell out."""
+    topics = ("answers", "scopes", "tails")
     sources = (rule.source for code in languages for topic in topics for _, rule in entries(code, topic))
     return frozenset(word for source in sources for word in re.findall(r"(?<![\w\\\[<])[a-z]{3,}(?![\w?*+])", source))
 
@@ -175,103 +174,6 @@ def _is_slip(word: str, known: str) -> bool:
     rest, known_rest = word[start:], known[start:]
     swapped = rest[1:2] + rest[:1] + rest[2:]
     return known_rest in (rest[1:], swapped) or rest == known_rest[1:] or rest[1:] == known_rest[1:]
-
-
-NAME = "name"
-NAME_GAP = rf"(?:(?!\.\w){GAP[:-1]})+"
-"""Matches like `GAP`, but not the dot that begins a name: `.ts`."""
-FIRST_SIGN = r"([,.;!、。])"
-SPELLED = re.compile(r"[a-z0-9_./*+#@-]*[a-z0-9_/*+#@]")
-"""Matches a name, in ASCII letters and signs, that a program, a file or a folder may have."""
-
-
-@cache
-def _scope_words(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    scope_kinds = {
-        kind for language in languages for kind, _ in entries(language, "scopes") if kind.startswith("word.")
-    }
-    words = [*_words(languages, "scopes", scope_kinds)]
-    sources = (re.sub(r"\(\?P<\w+>", "(?:", source) for _, source in words)
-    return re.compile("|".join((NAME_GAP, *(f"({source})" for source in sources)))), tuple(
-        kind[5:] for kind, _ in words
-    )
-
-
-class ScopeWords(NamedTuple):
-    """The words of a sentence about the scope of a yes: the kinds of its words in order, and the names between them."""
-
-    kinds: tuple[str, ...]
-    names: tuple[str, ...]
-
-    @property
-    def allows(self) -> bool:
-        """Says whether the words allow something from now on without further questions. They may name at most one
-        thing."""
-        word_kinds = set(self.kinds)
-        if "condition" in word_kinds or len(self.names) > 1:
-            return False
-        if "again" in word_kinds:
-            return False
-        if not self.names:
-            return bool(word_kinds & {"spared", "long", "rest"})
-        is_lasting = {"long", "link"} <= word_kinds and bool(word_kinds & {"grant", "allow"})
-        is_lasting |= {"rest", "link", "allow"} <= word_kinds or {"also", "long"} <= word_kinds
-        is_lasting |= {"also", "allow"} <= word_kinds and self.kinds.count("link") > 1
-        is_lasting |= ("long" in word_kinds and bool(word_kinds & {"grant", "rest"})) or {
-            "all",
-            "of",
-            "day",
-        } <= word_kinds
-        return self._joins_its_name and ("spared" in word_kinds or is_lasting)
-
-    @property
-    def only_once(self) -> bool:
-        """Says whether the words only ask to be asked about other things, too."""
-        return "again" in self.kinds and not self.names and "spared" not in self.kinds
-
-    @property
-    def speaks(self) -> bool:
-        """Says whether any of the words is about the scope of a yes (how far it goes). A yes right before a condition
-        is not: "yes but only in src" says as much as "yes, but only in src"."""
-        first_condition = self.kinds.index("condition") if "condition" in self.kinds else 0
-        is_plain_yes = set(self.kinds[:first_condition]) == {"grant"}
-        return bool({"spared", "long", "rest", "grant"} & {*self.kinds[first_condition if is_plain_yes else 0 :]})
-
-    @property
-    def _joins_its_name(self) -> bool:
-        """Says whether a word beside the name marks it as a name. Without such a word it may be a verb that asks for
-        something else."""
-        index = self.kinds.index(NAME)
-        return "of" in self.kinds[max(0, index - 1) : index] or "link" in self.kinds[index + 1 : index + 2]
-
-
-def scope_words(text: str, language: str) -> ScopeWords:
-    """Reads the words about the scope of a yes. Agreeing words before the first punctuation mark are left out."""
-    plain_text = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
-    first_part, first_sign, later_part = (*re.split(FIRST_SIGN, plain_text, maxsplit=1), "", "")[:3]
-    plain_text = later_part if first_sign and yes_or_no(first_part, language) == "yes" else plain_text
-    words, group_kinds = _scope_words(languages_in(plain_text, language))
-    kinds_found, names, offset, stands_apart = list[str](), list[str](), 0, True
-    while offset < len(plain_text):
-        word = words.match(plain_text, offset)
-        if word and word.end() > offset:
-            kind = group_kinds[word.lastindex - 1] if word.lastindex else ""
-            follows_name = kinds_found[-1:] == [NAME] and ":" in word[0] and not kind
-            kinds_found += ["link"] if follows_name else [part for part in kind.split("+") if part not in ("", "glue")]
-            stands_apart = stands_apart or bool(kind) or not word[0].isspace()
-            offset = word.end()
-            continue
-        spelled_word = SPELLED.match(plain_text, offset)
-        name_end = spelled_word.end() if spelled_word else offset + 1
-        while name_end < len(plain_text) and not words.match(plain_text, name_end):
-            name_end += 1
-        if stands_apart or not names:
-            names.append(plain_text[offset:name_end])
-            kinds_found.append(NAME)
-        else:
-            names[-1] += f" {plain_text[offset:name_end]}"
-        offset, stands_apart = name_end, False
-    return ScopeWords(tuple(kinds_found), tuple(names))
 
 
 @cache

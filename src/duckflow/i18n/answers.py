@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.answer_scope import AGREED, CLAUSE_END, LAST_CLAUSE, PUNCTUATION, Scope, taken_apart, without
+from duckflow.i18n.answer_tail import Tail, clauses_of, joined_clauses, read_tail, speaks_of_reach
 from duckflow.i18n.answer_words import (
     BEGINNING,
     REASONS,
@@ -22,17 +23,16 @@ from duckflow.i18n.answer_words import (
     in_full,
     kinds_in,
     means_either,
-    scope_words,
     with_plain_deeds,
     words_of_choices,
     yes_or_no,
 )
-from duckflow.i18n.asking import asks, ends_asking
-from duckflow.i18n.words import begins, fitting, fullmatch, languages_in, search
+from duckflow.i18n.asking import asks, ends_asking, has_question
+from duckflow.i18n.words import begins, fullmatch, languages_in, search
 from duckflow.state.question import Answer
 
 Verdict = Literal["yes", "no", "other"]
-PERMANENT = "always"
+PERMANENT: Literal["always"] = "always"
 """The choice of a permanent rule. A single key never makes this choice."""
 LONGEST = 300
 """The most characters of an answer. A longer text is a message, and is not read as an answer."""
@@ -106,7 +106,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE, deeds: frozenset[str
 
 
 def _read(plain: str, language: str) -> WholeAnswer:
-    if means_either(plain, language):
+    if means_either(plain, language) or search("scopes.complains", plain, language):
         return WholeAnswer()
     if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
         return WholeAnswer("yes")
@@ -118,9 +118,14 @@ def _read(plain: str, language: str) -> WholeAnswer:
     choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
+    if not waits and not has_question(plain) and (agreed_answer := _only_tails(plain, language)):
+        return agreed_answer._replace(against=is_against)
     parts = taken_apart(plain, language)
     # "Approve all of it" asks a user to decide, but it is an answer where a user says it.
-    orders = begins("asking.say", plain, language) and _begins_agreeing(plain, language)
+    orders = _begins_agreeing(plain, language) and (
+        begins("asking.say", plain, language)
+        or (not has_question(plain) and read_tail(re.split(LAST_CLAUSE, plain)[-1], language) is not None)
+    )
     asks_back = asks(parts.rest, language) or ends_asking(parts.rest, language)
     if (asks_back and not orders) or begins("answers.asked", plain, language):
         order = _polite_order(plain, language)
@@ -151,25 +156,12 @@ def _read(plain: str, language: str) -> WholeAnswer:
             condition = search("scopes.condition", plain, language) is not None
             return WholeAnswer(condition=condition, waits=waits, against=True)
         return WholeAnswer("no", reason, waits=waits, against=True)
-    scope_reading = scope_words(plain, language)
-    if scope_reading.allows and not waits and ("grant" in scope_reading.kinds or _begins_agreeing(plain, language)):
-        scope: Scope = (
-            "always" if "always" in scope_reading.kinds and not search("scopes.bounds", plain, language) else "session"
-        )
-        return WholeAnswer(
-            "yes",
-            "",
-            scope,
-            "".join(scope_reading.names),
-            _names_always(plain, language),
-            background=parts.background,
-            against=is_against,
-        )
     word_kinds = list(kinds_in(parts.rest, language))
     is_wish = word_kinds[:1] in (["yes"], ["agree"]) and word_kinds[-1:] == [""]
     condition = search("scopes.condition", parts.rest, language) is not None or (is_wish and is_against)
     is_wish |= condition and agrees_somewhere(parts.rest, language)
-    reaches = scope_reading.speaks and not parts.scope if condition else scope_reading.speaks or bool(parts.scope)
+    speaks = speaks_of_reach(plain, language)
+    reaches = speaks and not parts.scope if condition else speaks or bool(parts.scope)
     answer = WholeAnswer(condition=condition, waits=waits, wish=is_wish, reaches=reaches, against=is_against)
     return answer if waits else _clause_by_clause(plain, answer, language)
 
@@ -177,7 +169,7 @@ def _read(plain: str, language: str) -> WholeAnswer:
 def without_own_doing(plain: str, language: str) -> str:
     """Returns the text without the clauses at its end that only say what the user does meanwhile: `wait, let me look at
     the tests first`."""
-    clauses = _clauses(plain, language)
+    clauses = clauses_of(plain, language)
     clause_count = len(clauses)
     while clause_count > 1 and fullmatch("scopes.own", clauses[clause_count - 1], language):
         clause_count -= 1
@@ -192,19 +184,44 @@ def _polite_order(plain: str, language: str) -> str:
     return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and begins_with_yes else ""
 
 
+def _only_tails(plain: str, language: str) -> WholeAnswer | None:
+    """Reads an answer in which each clause says yes, or says how far the yes goes or where the work is to run."""
+    agreed_answer, says_yes = WholeAnswer("yes"), False
+    for clause in joined_clauses(plain, language):
+        tail = read_tail(clause, language)
+        if tail and (tail.scope or tail.place) and not (agreed_answer.about and tail.about):
+            agreed_answer, says_yes = _with_tail(agreed_answer, tail, clause, language), says_yes or tail.agrees
+        elif yes_or_no(clause, language) == "yes" and not taken_apart(clause, language).scope:
+            says_yes = True
+        else:
+            return None
+    if agreed_answer.scope == PERMANENT and search("scopes.bounds", plain, language):
+        agreed_answer = agreed_answer._replace(scope="session", for_good=False)
+    return agreed_answer if says_yes else None
+
+
+def _with_tail(agreed: WholeAnswer, tail: Tail, clause: str, language: str) -> WholeAnswer:
+    for_good = tail.scope == PERMANENT and _names_always(clause, language)
+    scope: Scope = PERMANENT if agreed.scope == PERMANENT and tail.scope and not tail.bounded else tail.scope
+    return _wider(agreed, scope, tail.about, for_good, tail.place == "back")
+
+
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
     """Reads an answer that has a yes and further clauses. Clauses that agree, praise, remark something or set the scope
     are understood. If all clauses are, the answer is a yes. If a clause refuses, `read` is returned unchanged."""
-    agreed_answer, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
-    for clause in _clauses(plain, language):
+    agreed_answer, says_yes, unclear_clauses, has_place = WholeAnswer("yes"), False, list[str](), False
+    for clause in joined_clauses(plain, language):
         word_kinds = set(kinds_in(clause, language))
         parts = taken_apart(clause, language)
-        scope_reading = scope_words(clause, language)
         has_scope = parts.scope or parts.background or parts.rest != clause
         if "refuse" in word_kinds and not word_kinds & {"", "yes"} and not has_scope:
             return read
         remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
-        if word_kinds <= SAYS_LITTLE:
+        tail = read_tail(clause, language)
+        if tail and (tail.scope or tail.place) and not (agreed_answer.about and tail.about):
+            says_yes, has_place = says_yes or tail.agrees, has_place or bool(tail.place)
+            agreed_answer = _with_tail(agreed_answer, tail, clause, language)
+        elif word_kinds <= SAYS_LITTLE:
             says_yes |= bool(word_kinds & {"yes", "agree"})
         elif remaining_kinds <= SAYS_LITTLE and not (agreed_answer.about and parts.about):
             says_yes |= bool(remaining_kinds & {"yes", "agree"})
@@ -212,14 +229,7 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
             agreed_answer = _wider(agreed_answer, parts.scope, parts.about, for_good, parts.background)
         elif parts.background and fullmatch("scopes.begins", parts.rest.strip(PUNCTUATION), language):
             says_yes, agreed_answer = True, agreed_answer._replace(background=True)
-        elif scope_reading.only_once:
-            agreed_answer = _wider(agreed_answer, "once", "", False, False)
-        elif scope_reading.allows and not (agreed_answer.about and scope_reading.names):
-            scope: Scope = "always" if "always" in scope_reading.kinds else "session"
-            agreed_answer = _wider(
-                agreed_answer, scope, "".join(scope_reading.names), _names_always(clause, language), False
-            )
-        elif not _only_remarks(clause, agreed_answer, language):
+        elif not tail and not _only_remarks(clause, agreed_answer, has_place, language):
             unclear_clauses.append(clause)
     if not says_yes:
         return read
@@ -229,20 +239,6 @@ def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnsw
     # A yes beside which something is left out, changed or forbidden sets a condition, whatever its words are.
     narrows = read.condition or search("scopes.against", rest, language) is not None
     return read._replace(agreed=agreed_answer, rest=rest, condition=narrows)
-
-
-def _clauses(plain: str, language: str) -> list[str]:
-    for code in languages_in(plain, language):
-        for rule in fitting(code, "scopes.parts", plain):
-            plain = rule.sub("\n", plain)
-    parts = (part.strip(PUNCTUATION + ";:-") for part in plain.split("\n"))
-    return [clause for part in parts for clause in _after_yes(part, language) if clause]
-
-
-def _after_yes(clause: str, language: str) -> tuple[str, ...]:
-    """Splits a clause after a word that only says yes: `yes I know`."""
-    word, _, rest = clause.partition(" ")
-    return (word, rest) if rest and set(kinds_in(word, language)) == {"yes"} else (clause,)
 
 
 def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, background: bool) -> WholeAnswer:
@@ -256,7 +252,7 @@ def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, backgr
     )
 
 
-def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
+def _only_remarks(clause: str, agreed: WholeAnswer, has_place: bool, language: str) -> bool:
     """Says whether a clause only praises or gives a reason, so that it asks for nothing. A clause with a name, a
     negation, a wish or a comparison may ask for something; a clause about the past may say that nothing is needed."""
     if search("scopes.against", clause, language):
@@ -265,11 +261,14 @@ def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
         return not search("scopes.condition", clause, language)
     if fullmatch("scopes.reasons", clause, language):
         return True
+    own_doing = fullmatch("scopes.own", clause, language) is not None
+    if has_place and own_doing and not search("scopes.condition", clause, language):
+        return True
     if search("scopes.asks_for", clause, language):
         return False
     busy_remark = agreed.background and fullmatch("scopes.busy", clause, language)
     # After "no more questions", the user says when they look at it.
-    own_doing = agreed.scope in ("session", "always") and fullmatch("scopes.own", clause, language)
+    own_doing &= agreed.scope in ("session", "always")
     return bool(busy_remark or own_doing or fullmatch("scopes.remark", clause, language))
 
 
@@ -351,7 +350,7 @@ def _refusal(plain: str, language: str) -> str:
     first_kind = next(kinds_in(plain, language), "") if separator else ""
     if first_kind not in ("refuse", "glue", "pause") or yes_or_no(first_part, language) != "no":
         # The no may stand in the first clause, or in the last one after a reason.
-        clauses = _clauses(plain, language)
+        clauses = clauses_of(plain, language)
         words = [yes_or_no(clause, language) for clause in clauses]
         refuses = len(words) > 1 and (words[0] == "no" or (words[-1] == "no" and "yes" not in words))
         return plain if refuses else ""
@@ -361,7 +360,7 @@ def _refusal(plain: str, language: str) -> str:
 
 def _only_refuses(plain: str, language: str) -> bool:
     """Says whether each clause refuses or is only polite, and at least one refuses: `thanks, but no thanks`."""
-    clauses = (without("scopes.joint", clause, "", language)[0] for clause in _clauses(plain, language))
+    clauses = (without("scopes.joint", clause, "", language)[0] for clause in clauses_of(plain, language))
     kinds_of_clauses = [set(kinds_in(clause, language)) for clause in clauses]
     return {"refuse"} <= set().union(*kinds_of_clauses) <= {"refuse", "glue", "pause"}
 

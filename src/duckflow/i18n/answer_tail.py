@@ -1,0 +1,231 @@
+"""Reads what comes after a yes by what it is about: asking, permission, extent, time or place.
+
+Each language lists the function words (`patterns/tails.txt`). All other words are names, and a tail has at most one
+name, which one of the function words governs. A tail with a contrast, a condition, another person or a negation that
+does not hit the asking is not read here.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.answer_scope import PUNCTUATION, Scope
+from duckflow.i18n.answer_words import kinds_in, yes_or_no
+from duckflow.i18n.words import entries, facts_of, fitting, languages_in, search
+
+GAP = r"(?:(?!\.\w)[\s,、。.!~〜…;\-\"'「」()`])+"
+"""Matches signs between words, but not the dot that begins a name: `.ts`."""
+JOINED = "0-9_/*+#@-"
+"""Signs that join a word to a name, so that it is no function word: `tests/`."""
+SPELLED = re.compile(r"[\w./*+#@-]*[\w/*+#@]", re.ASCII)
+LASTING = {"spare", "free", "now", "ever", "like"}
+"""Kinds of words that make a yes last longer than one action."""
+EXTENT = {"all", "more"}
+BEFORE_NAME = {"of", "in", "all", "more", "may", "grant", "like"}
+AFTER_NAME = {"is", "may", "also", "good"}
+"""The kinds of words that govern a name before or after them."""
+NAME = {"name", "deed"}
+IN_NAME = {*NAME, "in", "the", "you", "all", "of", "more"}
+ASKED_AGAIN = {"ask", "all", "more", "free", "of", "deed", "grant", "also", "now", "good"}
+"""The kinds of words in a clause that only wants to be asked again."""
+UNKNOWN = frozenset({"name"})
+LONGEST_NAME = 5
+"""The most words of a name. A longer one tells something."""
+
+
+PARTS = {"asking", "between", "after", "span", "stretch", "path"}
+"""Names of patterns that are parts of others, or that are looked for in a name."""
+
+
+class Tail(NamedTuple):
+    """The meaning of a clause beside a yes."""
+
+    scope: Scope = ""
+    about: str = ""
+    place: str = ""
+    bounded: bool = False
+    """True if the clause names a time that ends."""
+    agrees: bool = False
+    """True if the clause says yes by itself: `always ok for git status`."""
+
+
+class TailWord(NamedTuple):
+    kinds: frozenset[str]
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=64)
+def read_tail(clause: str, language: str = DEFAULT_LANGUAGE) -> Tail | None:
+    """Returns the meaning of a clause, or None where it is not surely about the reach or the place of a yes."""
+    words = _words_of(clause, language)
+    words = words[1:] if words and "but" in words[0].kinds else words
+    kinds = [word.kinds for word in words if not word.kinds & {"glue", "it", "the"}]
+    found = frozenset[str]().union(*kinds)
+    if not found or found & {"stop", "but"} or _tells_of_user(words):
+        return None
+    if "it" in words[0].kinds and found <= {"ever", "now"}:
+        # "Run it forever" says how long it runs.
+        return None
+    if found <= {"now", "moment", "good"} and "moment" in found:
+        return Tail("once")
+    if "ask" in found:
+        once = found <= ASKED_AGAIN and (found & {"all", "more", "free"} or not _has_spaces(clause, language))
+        return Tail("once", agrees="grant" in kinds[0]) if once else None
+    place = next((place for place in ("back", "front") if place in found), "")
+    about = _name_in(words, clause, language)
+    if about is None or ("meanwhile" in found and not place) or (place and (about or found & {"may", "name"})):
+        return None
+    agrees = _agrees(kinds, words, bool(place)) or ("good" in found and not _has_spaces(clause, language))
+    if "once" in found:
+        return None if found & LASTING or about else Tail("once", place=place, agrees=agrees)
+    # "Everything is fine" praises; it gives no permission for anything else.
+    praises = found <= {"all", "now", "is", "good"} and "is" in found
+    lasts = bool(found & LASTING) and not praises
+    reaches = bool(found & EXTENT and found & {"of", "good", "grant", "also", "light"}) and not praises
+    if about and not lasts and not (reaches and (found & {"deed"} or search("tails.path", about, language))):
+        return None
+    if not (lasts or reaches or place or praises or "both" in found or found <= {"good", "is", "light"}):
+        return None
+    unbounded = "ever" in found and not search("scopes.bounds", clause, language)
+    scope: Scope = "always" if unbounded else "session" if lasts or reaches else ""
+    return Tail(scope, about, place, "now" in found and "on" not in found, agrees)
+
+
+def speaks_of_reach(text: str, language: str = DEFAULT_LANGUAGE) -> bool:
+    """Says whether any word of a text may be about the reach of a yes, whatever the rest says."""
+    return any(word.kinds & {*LASTING, "more", "grant"} for word in _words_of(text, language))
+
+
+def _agrees(kinds: Sequence[frozenset[str]], words: Sequence[TailWord], has_place: bool) -> bool:
+    """Says whether a clause begins with a word of permission, or orders what was asked about: `run that behind …`."""
+    orders = has_place and len(words) > 1 and "deed" in words[0].kinds and "it" in words[1].kinds
+    if orders or kinds[0] & {"grant", "go"}:
+        return True
+    second = kinds[1] if len(kinds) > 1 else frozenset[str]()
+    return (
+        ("good" in kinds[0] and bool(second & {"of", "all"}))
+        or ("may" in kinds[0] and "go" in second)
+        or ("good" in second and bool(kinds[0] & {"ever"}))
+    )
+
+
+def _tells_of_user(words: Sequence[TailWord]) -> bool:
+    """Says whether `you` is the subject of a statement ("you always run it"), not of a relative clause ("every change
+    you make")."""
+    return any(
+        "you" in word.kinds and (index == 0 or not words[index - 1].kinds & {"all", "more", *NAME})
+        for index, word in enumerate(words)
+    )
+
+
+def _name_in(words: Sequence[TailWord], clause: str, language: str) -> str | None:
+    """Returns the name in a clause, in the user's words; empty if there is none, None where it is not surely one name
+    that a function word governs."""
+    named = [index for index, word in enumerate(words) if word.kinds & NAME]
+    if not named:
+        return ""
+    first, last = named[0], named[-1]
+    name_words = words[first : last + 1]
+    spaced = _has_spaces(clause, language)
+    # "All commands fail" is a statement; "all pytest commands" names something.
+    tells = spaced and any(
+        "deed" in one.kinds and other.kinds == UNKNOWN and clause[: one.end].endswith("s")
+        for one, other in pairwise(name_words)
+    )
+    if tells or len(name_words) > LONGEST_NAME or any(not word.kinds & IN_NAME for word in name_words):
+        return None
+    before = next((word.kinds for word in reversed(words[:first]) if "the" not in word.kinds), frozenset[str]())
+    after = words[last + 1].kinds if last + 1 < len(words) else frozenset[str]()
+    text = clause[name_words[0].start : name_words[-1].end]
+    if "it" in after | before and not any("name" in word.kinds for word in name_words):
+        return ""
+    placed = [word.end for word in name_words if "in" in word.kinds] + [name_words[0].start] * ("in" in before)
+    if spaced and not all(search("tails.path", clause[place : name_words[-1].end], language) for place in placed):
+        return None
+    later = next((word.kinds for word in words[last + 1 :] if not word.kinds & {"now", "more"}), frozenset[str]())
+    if not spaced:
+        return text if (after | later) & {*AFTER_NAME, "of"} or before & {"more"} else None
+    is_open = any("open" in word.kinds for word in name_words)
+    return text if is_open or before & BEFORE_NAME or later & AFTER_NAME else None
+
+
+def _has_spaces(clause: str, language: str) -> bool:
+    return all(facts_of(code).spaces for code in languages_in(clause, language))
+
+
+def _words_of(clause: str, language: str) -> list[TailWord]:
+    pattern, kinds = _patterns(languages_in(clause, language))
+    found, offset = list[TailWord](), 0
+    while offset < len(clause):
+        match = pattern.match(clause, offset)
+        if match and match.end() > offset:
+            if match.lastindex:
+                found.append(TailWord(kinds[match.lastindex - 1], offset, match.end()))
+            offset = match.end()
+            continue
+        name = SPELLED.match(clause, offset)
+        end = name.end() if name and name.end() > offset else offset + 1
+        if found and found[-1].kinds == UNKNOWN and found[-1].end == offset:
+            found[-1] = found[-1]._replace(end=end)
+        else:
+            found.append(TailWord(UNKNOWN, offset, end))
+        offset = end
+    return found
+
+
+@cache
+def _patterns(languages: tuple[str, ...]) -> tuple[re.Pattern[str], tuple[frozenset[str], ...]]:
+    """Returns the words of these languages as one pattern with a group for each word, and the kinds of the groups."""
+    sources, kinds = [GAP, "(:)"], [frozenset({"is"})]
+    for language in sorted(languages, key=lambda code: (not facts_of(code).spaces, code == DEFAULT_LANGUAGE)):
+        letters, spaces = facts_of(language).letters, facts_of(language).spaces
+        for kind, rule in entries(language, "tails"):
+            if kind in PARTS:
+                continue
+            source = re.sub(r"\(\?P<\w+>", "(?:", rule.source)
+            # A word is no part of a name: `one` in `one.py`.
+            bounded = rf"((?<![{letters}.{JOINED}])(?:{source})(?![{letters}{JOINED}]|\.\w))"
+            sources.append(bounded if spaces else f"({source})")
+            kinds.append(frozenset(kind.split("+")))
+    return re.compile("|".join(sources), re.IGNORECASE), tuple(kinds)
+
+
+BEFORE_CLAUSE = rf"^(?:(?!\.\w)[{re.escape(PUNCTUATION)};:-])+"
+"""Matches the signs before a clause, but not the dot that begins a name: `.ts`."""
+
+
+def joined_clauses(plain: str, language: str) -> list[str]:
+    """Returns the clauses. Those after the yes are one, if only together they say how far the yes goes: `ruff is fine,
+    don't ask again`."""
+    clauses = clauses_of(plain, language)
+    has_head = bool(clauses) and yes_or_no(clauses[0], language) == "yes"
+    if len(clauses) < has_head + 2:
+        return clauses
+    tail = plain[plain.find(clauses[has_head], len(clauses[0]) if has_head else 0) :]
+    tail_reading = read_tail(tail, language)
+    return [*clauses[:has_head], tail] if tail_reading and tail_reading.about else clauses
+
+
+def clauses_of(plain: str, language: str) -> list[str]:
+    for code in languages_in(plain, language):
+        for rule in fitting(code, "scopes.parts", plain):
+            plain = rule.sub("\n", plain)
+    parts = (re.sub(BEFORE_CLAUSE, "", part).rstrip(PUNCTUATION + ";:-") for part in plain.split("\n"))
+    return [clause for part in parts for clause in _after_yes(part, language) if clause]
+
+
+def _after_yes(clause: str, language: str) -> tuple[str, ...]:
+    """Splits a clause after a yes (`yes I know`) or after an agreement that goes on with its reach or its place (`ok
+    until we end the chat`)."""
+    word, _, rest = clause.partition(" ")
+    if rest and set(kinds_in(word, language)) == {"yes"}:
+        return word, rest
+    for separator in (" ", " and "):
+        agreement, _, rest = clause.partition(separator)
+        if rest and yes_or_no(agreement, language) == "yes" and read_tail(rest, language):
+            return agreement, rest
+    return (clause,)
