@@ -23,13 +23,15 @@ JOINED = "0-9_/*+#@-"
 SPELLED = re.compile(r"[\w./*+#@-]*[\w/*+#@]", re.ASCII)
 LASTING = {"spare", "free", "now", "ever", "like"}
 """Kinds of words that make a yes last longer than one action."""
+PERMITS = {"spare", "good", "grant", "may", "like", "of", "in", "also", "light", "open", "go"}
+"""Kinds of words that permit something or say what the yes is for. A time alone permits no named thing."""
 EXTENT = {"all", "more"}
 BEFORE_NAME = {"of", "in", "all", "more", "may", "grant", "like"}
 AFTER_NAME = {"is", "may", "also", "good"}
 """The kinds of words that govern a name before or after them."""
 NAME = {"name", "deed"}
 IN_NAME = {*NAME, "in", "the", "you", "all", "of", "more"}
-ASKED_AGAIN = {"ask", "all", "more", "free", "of", "deed", "grant", "also", "now", "good"}
+ASKED_AGAIN = {"ask", "look", "all", "more", "free", "of", "deed", "grant", "also", "now", "good"}
 """The kinds of words in a clause that only wants to be asked again."""
 UNKNOWN = frozenset({"name"})
 LONGEST_NAME = 5
@@ -73,11 +75,14 @@ def read_tail(clause: str, language: str = DEFAULT_LANGUAGE) -> Tail | None:
     if found <= {"now", "moment", "good"} and "moment" in found:
         return Tail("once")
     if "ask" in found:
-        once = found <= ASKED_AGAIN and (found & {"all", "more", "free"} or not _has_spaces(clause, language))
+        again = {"more"} if "look" in found else {"all", "more", "free"}
+        once = found <= ASKED_AGAIN and (found & again or not _has_spaces(clause, language))
         return Tail("once", agrees="grant" in kinds[0]) if once else None
     place = next((place for place in ("back", "front") if place in found), "")
     about = _name_in(words, clause, language)
     if about is None or ("meanwhile" in found and not place) or (place and (about or found & {"may", "name"})):
+        return None
+    if (about or {"ever", "more"} <= found) and not found & PERMITS:
         return None
     agrees = _agrees(kinds, words, bool(place)) or ("good" in found and not _has_spaces(clause, language))
     if "once" in found:
