@@ -16,6 +16,7 @@ from duckflow.i18n.answer_scope import AGREED, CLAUSE_END, LAST_CLAUSE, PUNCTUAT
 from duckflow.i18n.answer_tail import Tail, clauses_of, joined_clauses, read_tail, speaks_of_reach
 from duckflow.i18n.answer_words import (
     BEGINNING,
+    DEEDS,
     REASONS,
     agrees_somewhere,
     corrected,
@@ -349,10 +350,16 @@ def _refusal(plain: str, language: str) -> str:
     first_part, separator, reason = splits[yes_or_no(splits[0][0], language) != "no"]
     first_kind = next(kinds_in(plain, language), "") if separator else ""
     if first_kind not in ("refuse", "glue", "pause") or yes_or_no(first_part, language) != "no":
-        # The no may stand in the first clause, or in the last one after a reason.
+        # The no may stand in the first clause, or in the last one after a reason. What is denied in a reason ("we don't
+        # use it, so delete it") refuses nothing.
         clauses = clauses_of(plain, language)
         words = [yes_or_no(clause, language) for clause in clauses]
-        refuses = len(words) > 1 and (words[0] == "no" or (words[-1] == "no" and "yes" not in words))
+        if len(words) < 2 or "yes" in words:
+            return ""
+        gives_reason = search("answers.reason", clauses[0], language) and agrees_somewhere(
+            clauses[-1], language, ("yes", "agree", *DEEDS)
+        )
+        refuses = words[-1] == "no" or (words[0] == "no" and not gives_reason)
         return plain if refuses else ""
     # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
     return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
