@@ -2,7 +2,9 @@
 file outside is read in the place of one in the work folder."""
 
 import contextlib
+import io
 import os
+import shutil
 import subprocess
 import threading
 import time
@@ -11,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from duckflow.cli.toolset import file_tools
 from duckflow.errors import DuckflowError
 from duckflow.extensions.agent_kinds import find_kinds
 from duckflow.extensions.custom_commands import find_commands
@@ -18,7 +21,11 @@ from duckflow.extensions.skills import find_skills
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.worktree import bring_ignored
 from duckflow.review.change import uncommitted
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.git import Git
+from duckflow.safety.workspace import Workspace
+from duckflow.tools.files.search import Search, search
+from duckflow.tools.settings import FileSettings
 
 FILES, SECONDS = 40, 0.002
 OUTSIDE = "OUTSIDE"
@@ -113,3 +120,65 @@ def test_what_a_folder_brings_is_not_read_outside(tmp_path: Path, place: str) ->
                 texts += [text for skill in find_skills(None, work) for text in (skill.description, skill.body(work))]
     assert not any(OUTSIDE in text for text in texts)
     assert "mine" in find_skills(None, work)[0].body(work)
+
+
+def lead_outside(folder: Path, outside: Path) -> None:
+    folder.rename(folder.with_name(".real"))
+    folder.symlink_to(outside)
+
+
+class SwappedAfterTheLook(Workspace):
+    """A folder that becomes a link as soon as somebody has looked at what it is."""
+
+    def stat(self, path: str, follow: bool = True) -> FolderEntry:
+        found = super().stat(path, follow)
+        if path == "d" and not (self.root / path).is_symlink():
+            lead_outside(self.root / path, self.root.parent / "outside")
+        return found
+
+
+async def found_in(workspace: Workspace, path: str) -> str:
+    """Returns what a search tells of a folder, in which files and outside the same line can be found."""
+    tool = next(tool for tool in file_tools(workspace, FileSettings()) if tool.operation == "file_ops.grep")
+    try:
+        return (await tool.run(tool.args.model_validate({"pattern": f"{OUTSIDE}|mine", "path": path}))).for_model
+    except DuckflowError as problem:
+        return str(problem)
+
+
+async def test_a_search_does_not_start_outside(work: Path) -> None:
+    assert "mine" in await found_in(Workspace(work), "d")
+    assert OUTSIDE not in (await found_in(SwappedAfterTheLook(work), "d")).replace(f"{OUTSIDE}|mine", "")
+
+
+@pytest.mark.skipif(not shutil.which("rg"), reason="without ripgrep Python searches, see the next test")
+async def test_ripgrep_does_not_go_outside(work: Path) -> None:
+    """It waits for a pipe in place of a file with rules. By then it has read what lies beside that folder."""
+    (work / "a").mkdir()
+    (work / "mine.txt").write_text("mine\n")
+    os.mkfifo(pipe := work / "a/.gitignore")
+
+    def swap() -> None:
+        with pipe.open("w"):
+            lead_outside(work / "d", work.parent / "outside")
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    found = await found_in(Workspace(work), ".")
+    # Where the kernel cannot keep ripgrep in the folder, Python searches, and nobody has opened the pipe.
+    os.close(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
+    thread.join()
+    assert "mine.txt" in found and OUTSIDE not in found
+
+
+def test_the_search_by_python_does_not_go_outside(work: Path) -> None:
+    (work / "a.txt").write_text("mine\n")
+
+    class Output(io.BytesIO):
+        def flush(self) -> None:
+            if not (work / "d").is_symlink():
+                lead_outside(work / "d", work.parent / "outside")
+
+    output = Output()
+    search(Search(str(work), ".", f"{OUTSIDE}|mine", "", False, 1000, 1000), output)
+    assert b"a.txt" in output.getvalue() and OUTSIDE.encode() not in output.getvalue()

@@ -17,7 +17,8 @@ import time
 
 Orders = tuple[list[str], float, tuple[int, int, int], list[tuple[int, str]], bytes]
 """The orders for the launcher: the command, the seconds that it gets to end by itself when it is told to, the rights
-that Landlock handles (none means no restriction), the rules for Landlock, and the seccomp filter."""
+that Landlock handles (none means no restriction), the rules for Landlock, and the seccomp filter. Without a filter only
+the access to files is restricted: the command is no stranger's, and root keeps the power to read everybody's files."""
 
 LINUX = sys.platform == "linux"
 
@@ -105,10 +106,12 @@ def start(command: list[str], handled: tuple[int, int, int], rules: list[tuple[i
         if LINUX:
             check(libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
         if any(handled):
-            drop_capabilities()
+            if program:
+                drop_capabilities()
             check(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
             restrict_files(handled, rules)
-            restrict_calls(program)
+            if program:
+                restrict_calls(program)
         os.execvp(command[0], command)
     except OSError as problem:
         os.write(2, f"{command[0]}: {problem.strerror}\n".encode())

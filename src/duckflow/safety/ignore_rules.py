@@ -122,13 +122,14 @@ class RulesFile:
 
     def __init__(self, text: str, folder: str, above: "RulesFile | None") -> None:
         self._start = len(folder) + 1 if folder else 0
+        self._text = text = text.removeprefix("\ufeff")
         self._above = above
         # Rules are sorted by the name that they are about, so that most of them are never tried.
         self._by_name: dict[str, list[IgnoreRule]] = {}
         self._by_ending: dict[str, list[IgnoreRule]] = {}
         self._by_first: dict[str, list[IgnoreRule]] = {}
         self._others: list[IgnoreRule] = []
-        for line_number, line in enumerate(_bytewise(text.removeprefix("\ufeff")).split("\n")):
+        for line_number, line in enumerate(_bytewise(text).split("\n")):
             self._add(line.removesuffix("\r"), line_number)
         self._decided: dict[tuple[str, bool], bool] = {}
 
@@ -140,6 +141,11 @@ class RulesFile:
             is_ignored = (folder != "" and self.ignores(folder, True)) or (is_folder and name in HEAVY)
             is_ignored = self._decided[path, is_folder] = is_ignored or self._decide(path, is_folder)
         return is_ignored
+
+    def seen_from(self, folder: str) -> str:
+        """Returns these rules and those above as one text, for a program that reads them as rules of this folder."""
+        lines = (_seen_from(folder[self._start :], line) for line in self._text.split("\n"))
+        return "\n".join((self._above.seen_from(folder) if self._above else "", *lines))
 
     def _decide(self, path: str, is_folder: bool) -> bool:
         inner_path = _bytewise(path[self._start :])
@@ -182,6 +188,16 @@ class RulesFile:
         return last_rule
 
 
+def _seen_from(folder: str, line: str) -> str:
+    """Returns a rule for the paths beneath a folder, or an empty text where it is about other places."""
+    pattern = line.removeprefix("!")
+    if not folder or "/" not in pattern.rstrip("/\r ") or pattern.startswith(("#", f"{ANY_FOLDERS}/")):
+        return line
+    depth, names = folder.count("/") + 1, pattern.removeprefix("/").split("/")
+    is_about_folder = any(names[depth:]) and Wildcard("/".join(names[:depth])).matches(folder)
+    return "/".join(("!" * line.startswith("!"), *names[depth:])) if is_about_folder else ""
+
+
 @lru_cache(maxsize=4096)
 def rules_file(text: str, folder: str = "", above: RulesFile | None = None) -> RulesFile:
     """Returns the rules in a text. Equal texts share one object, so that its decisions are remembered."""
@@ -199,6 +215,10 @@ class IgnoredPaths:
         if self._repository and self._repository.top != work:
             self._lead = work.relative_to(self._repository.top).as_posix() + "/"
         self.top = _rules_above(self._repository, self._lead)
+
+    def above(self, folder: str) -> str:
+        """Returns the rules that do not stand in the work folder, as a text of rules for a folder in it."""
+        return self.top.seen_from(f"/{self._lead}{folder}".removesuffix("/.").strip("/"))
 
     def below(self, rules: RulesFile, folder: str, text: str) -> RulesFile:
         """Returns the rules inside a folder that has a rules file of its own with this text."""

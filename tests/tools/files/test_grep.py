@@ -50,6 +50,29 @@ async def test_no_match_is_a_result_and_what_is_ignored_is_not_searched(hands: H
     assert await hands.told("grep", pattern="needle") == ".github/ci.yml\n1:needle"
 
 
+async def test_rules_that_stand_outside_the_folder_count_from_any_place_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    rules = {
+        "repo/.git/HEAD": "ref: refs/heads/main\n",
+        "repo/.git/info/exclude": "*.excluded\n/packages/one/src/one.txt\n/src/kept.txt\n",
+        "repo/.gitignore": "/packages/*/src/two.txt\npackages/other/src/kept.txt\n*.log\n!packages/one/src/kept.log\n",
+        ".config/git/ignore": "*.users\n",
+    }
+    names = ("a.excluded", "one.txt", "two.txt", "a.log", "kept.log", "kept.txt", "a.users")
+    for path, text in {**rules, **{f"repo/packages/one/src/{name}": "needle\n" for name in names}}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    (tmp_path / "repo/.git/objects").mkdir()
+    (tmp_path / "repo/.git/refs").mkdir()
+    hands = Hands(tmp_path / "repo/packages/one", FileSettings())
+    for path in (".", "src"):
+        found = (await hands.told("grep", pattern="needle", path=path)).splitlines()
+        assert [line for line in found if line.startswith("src")] == ["src/kept.log", "src/kept.txt"]
+
+
 async def test_japanese_is_found_in_every_encoding(hands: Hands) -> None:
     text = "これは\n検索する行です\n"
     for encoding in ("utf-8", "cp932", "euc_jp"):

@@ -1,6 +1,7 @@
 """Searching the text of files."""
 
 import asyncio
+import os
 import re
 import warnings
 from collections.abc import Iterator, Sequence
@@ -12,15 +13,17 @@ from pydantic import Field
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.programs.find import find_program, is_stand_in, own_module
-from duckflow.safety.ignore_rules import ALWAYS_IGNORED
+from duckflow.programs.launch import Launch
+from duckflow.safety.ignore_rules import ALWAYS_IGNORED, IgnoredPaths
 from duckflow.safety.path_names import shown, shown_line
+from duckflow.safety.sandbox.reading import can_keep_in, kept_in
 from duckflow.safety.secret_index import secrets_beneath
 from duckflow.safety.secrets import secret_name
 from duckflow.state.action import GREP
 from duckflow.state.data import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, explained_errors
-from duckflow.tools.files.search import BROKE_OFF, Match, Search, TextMatch, find_matches
+from duckflow.tools.files.search import BROKE_OFF, Match, Search, TextMatch, find_matches, search_launch
 from duckflow.tools.tool import Args, Done
 
 RIPGREP = (
@@ -76,24 +79,30 @@ class Grep(FileTool[GrepArgs]):
 
     async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
         """Searches with ripgrep. Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of
-        expressions, and does not know which places are private."""
+        expressions, does not know which places are private, and goes by names, so that it needs a kernel that keeps it
+        in the folder."""
         ripgrep = find_program("rg", self.workspace.root)
         if ripgrep is None or not args.pattern.isascii() or self.workspace.private or is_stand_in(ripgrep):
+            return None
+        if not await asyncio.to_thread(can_keep_in):
             return None
         options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]
         options += ["--ignore-case"] if args.ignore_case else []
         options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
         options += [f"--glob={args.glob}"] if args.glob else []
-        search_result = await self._collect([ripgrep, *options, f"--regexp={args.pattern}", "--", "./"], path, b"")
+        command = [ripgrep, *options, f"--regexp={args.pattern}"]
+        launch = await asyncio.to_thread(_kept_in_folder, command, self.workspace.root_of(path), path)
+        search_result = await self._collect(launch, path, b"")
         # ripgrep waits for a pipe in place of a file with rules, and breaks off at a huge one. Python's search reads
         # neither of them.
         has_failed = search_result.exit_code >= BROKE_OFF or search_result.timed_out
         return None if has_failed and not search_result.matches else search_result
 
     async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
+        root = self.workspace.root_of(path)
         request = Search(
-            folder=str(self.workspace.root),
-            path=path,
+            folder=str(root),
+            path=_inside(root, path),
             pattern=args.pattern,
             glob=args.glob,
             ignore_case=args.ignore_case,
@@ -102,16 +111,19 @@ class Grep(FileTool[GrepArgs]):
             private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
-        search_result = await self._collect([*own_module("duckflow.tools.files.search")], ".", request.to_json())
+        launch = search_launch(own_module("duckflow.tools.files.search"), root)
+        search_result = await self._collect(
+            launch, "." if root == self.workspace.root else str(root), request.to_json()
+        )
         if search_result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
         return search_result
 
-    async def _collect(self, command: list[str], path: str, request: bytes) -> TextMatch:
-        """Returns the matches of a command that runs in a folder, with paths relative to the work folder."""
+    async def _collect(self, launch: Launch, path: str, request: bytes) -> TextMatch:
+        """Returns the matches of a program that searches a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with explained_errors(self.workspace, path):
-            search_result = await find_matches(command, self.workspace.root / path, request, limit, seconds)
+            search_result = await find_matches(launch, request, limit, seconds)
         if path != ".":
             search_result.matches = [replace(match, path=f"{path}/{match.path}") for match in search_result.matches]
         return search_result
@@ -154,6 +166,22 @@ class Grep(FileTool[GrepArgs]):
         if result.more:
             return [f"[stopped after {len(result.matches)} matches; narrow the pattern, path or glob]"]
         return [] if result.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
+
+
+def _kept_in_folder(ripgrep: list[str], root: Path, path: str) -> Launch:
+    """Returns the launch of ripgrep in a folder of `root`, of which it cannot get out. It gets the rules on what to
+    ignore that stand elsewhere in a file in memory."""
+    rules = os.memfd_create("rules")
+    with open(rules, "wb", closefd=False) as file:
+        rules_text = IgnoredPaths(root).above(os.path.relpath(root / path, root))
+        file.write(rules_text.encode("utf-8", "surrogateescape"))
+    command = [*ripgrep, f"--ignore-file=/proc/self/fd/{rules}", "--", "./"]
+    return kept_in(replace(search_launch(command, root / path), fds=(rules,)), root)
+
+
+def _inside(root: Path, path: str) -> str:
+    """Returns the path in the spelling that a workspace of this folder uses."""
+    return os.path.relpath(path, root) if path.startswith("/") else path
 
 
 def _check(request: Search) -> None:

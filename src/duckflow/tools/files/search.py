@@ -42,7 +42,11 @@ class TextMatch:
     exit_code: int = 0
 
 
-async def find_matches(command: Sequence[str], folder: Path, request: bytes, limit: int, seconds: float) -> TextMatch:
+def search_launch(command: Sequence[str], folder: Path) -> Launch:
+    return Launch(command, folder, environment_outside(folder), LIMITS)
+
+
+async def find_matches(launch: Launch, request: bytes, limit: int, seconds: float) -> TextMatch:
     """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches, then ends the search."""
     text_match, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
 
@@ -58,7 +62,6 @@ async def find_matches(command: Sequence[str], folder: Path, request: bytes, lim
             enough.set()
 
     try:
-        launch = Launch(command, folder, environment_outside(folder), LIMITS)
         text_match.exit_code = await run(launch, take, ignore, request, seconds, enough)
     except OverrunError:
         text_match.exit_code = BROKE_OFF
