@@ -20,6 +20,7 @@ from duckflow.extensions.custom_commands import find_commands
 from duckflow.extensions.skills import find_skills
 from duckflow.fleet.task import FleetTask
 from duckflow.fleet.worktree import bring_ignored
+from duckflow.proof.reach import texts_of
 from duckflow.review.change import uncommitted
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.git import Git
@@ -120,6 +121,14 @@ def test_what_a_folder_brings_is_not_read_outside(tmp_path: Path, place: str) ->
                 texts += [text for skill in find_skills(None, work) for text in (skill.description, skill.body(work))]
     assert not any(OUTSIDE in text for text in texts)
     assert "mine" in find_skills(None, work)[0].body(work)
+
+
+def test_the_code_that_a_proof_looks_through_does_not_lie_outside(work: Path) -> None:
+    found = set[str]()
+    with swapping(work / "d", work.parent / "outside"):
+        for _ in range(60):
+            found |= {*(texts_of(work, seconds=10) or {}).values()}
+    assert found == {"mine\n"}
 
 
 def lead_outside(folder: Path, outside: Path) -> None:

@@ -11,12 +11,12 @@ from pathlib import Path, PurePosixPath
 
 from duckflow.errors import ToolError
 from duckflow.prompts.layers import NearRules
-from duckflow.safety.files import read_plain
+from duckflow.safety.files import FolderEntry, read_plain
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.repository import find_repository
 from duckflow.safety.secrets import mask, secret_name
-from duckflow.safety.workspace import Workspace
+from duckflow.safety.workspace import HERE, Workspace
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
 HEAD_BYTES = 200
@@ -115,11 +115,12 @@ class Project:
     def _facts(self) -> str:
         languages: Counter[str] = Counter()
         folders: list[str] = []
-        for path, size in islice(_entries(self._workspace.root, DEPTH), LOOKED_AT):
-            if size is None:
-                folders += [f"{path}/"] if "/" not in path and re.fullmatch(PLAIN_NAME, path) else []
-            elif language := LANGUAGES.get(PurePosixPath(path).suffix.lower()):
-                languages[language] += min(size, LONG_FILE) + 1
+        for entry in islice(_entries(self._workspace, DEPTH), LOOKED_AT):
+            if entry.kind == "folder":
+                is_plain = "/" not in entry.path and re.fullmatch(PLAIN_NAME, entry.path)
+                folders += [f"{entry.path}/"] if is_plain else []
+            elif language := LANGUAGES.get(PurePosixPath(entry.path).suffix.lower()):
+                languages[language] += min(entry.size, LONG_FILE) + 1
         least_share = languages.total() * LEAST_SHARE
         main_languages = ", ".join(
             name for name, share in languages.most_common(MOST_LANGUAGES) if share >= least_share
@@ -181,20 +182,15 @@ def _above(path: str) -> Iterator[str]:
         yield "/".join(names[:count])
 
 
-def _entries(folder: Path, depth: int, prefix: str = "") -> Iterator[tuple[str, int | None]]:
-    """Yields files with their sizes, and folders without a size; entries near the top come first."""
-    subfolders: list[tuple[Path, str]] = []
+def _entries(workspace: Workspace, depth: int, folder: str = HERE) -> Iterator[FolderEntry]:
+    """Yields files and folders; entries near the top come first."""
     try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.name.startswith(".") or entry.name in OTHERS_WORK or entry.name.endswith(".egg-info"):
-                    continue
-                is_folder = entry.is_dir(follow_symlinks=False)
-                yield prefix + entry.name, None if is_folder else entry.stat(follow_symlinks=False).st_size
-                if is_folder:
-                    subfolders.append((folder / entry.name, f"{prefix}{entry.name}/"))
-    except OSError:
+        entries = workspace.listdir(folder)
+    except (OSError, ToolError):
         return
-    if depth > 1:
-        for subfolder, name in subfolders:
-            yield from _entries(subfolder, depth - 1, name)
+    entries = [entry for entry in entries if not entry.name.startswith(".") and entry.name not in OTHERS_WORK]
+    entries = [entry for entry in entries if not entry.name.endswith(".egg-info")]
+    yield from entries
+    for entry in entries if depth > 1 else ():
+        if entry.kind == "folder":
+            yield from _entries(workspace, depth - 1, f"./{entry.path}")

@@ -5,16 +5,19 @@ It is found by a text search. Any mention counts as a use, be it a call, a test,
 name is reported."""
 
 import ast
-import os
+import contextlib
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from duckflow.errors import ToolError
 from duckflow.proof.python_tests import UNREADABLE
+from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import HEAVY
 from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.workspace import Workspace
 from duckflow.state.checks import is_code
 
 MOST_FILES = 8000
@@ -212,16 +215,18 @@ def _prefix(name: str) -> str:
 
 def texts_of(folder: Path, seconds: float) -> dict[str, str] | None:
     """Returns the texts of the folder; None where there are too many to be read in time."""
-    texts, folders, deadline = dict[str, str](), [folder], time.monotonic() + seconds
-    while folders:
-        for entry in os.scandir(folders.pop()):
+    texts, deadline = dict[str, str](), time.monotonic() + seconds
+    with contextlib.closing(Workspace(folder)) as workspace:
+        for entry in workspace.walk(enter=lambda entry: not _is_left_out(folder, entry)):
             if len(texts) > MOST_FILES or time.monotonic() > deadline:
                 return None
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in HEAVY and entry.name != ".git" and not Path(entry.path, "pyvenv.cfg").exists():
-                    folders.append(Path(entry.path))
-            elif entry.is_file(follow_symlinks=False) and entry.stat().st_size <= LARGEST:
-                file_bytes = Path(entry.path).read_bytes()
-                if b"\0" not in file_bytes[:1024]:
-                    texts[os.path.relpath(entry.path, folder)] = file_bytes.decode("utf-8", "replace")
+            if entry.kind == "file" and entry.size <= LARGEST:
+                with contextlib.suppress(OSError, ToolError):
+                    file_bytes = workspace.read_bytes(f"./{entry.path}", LARGEST)
+                    if b"\0" not in file_bytes[:1024]:
+                        texts[entry.path] = file_bytes.decode("utf-8", "replace")
     return texts
+
+
+def _is_left_out(folder: Path, entry: FolderEntry) -> bool:
+    return entry.name in HEAVY or entry.name == ".git" or (folder / entry.path / "pyvenv.cfg").exists()

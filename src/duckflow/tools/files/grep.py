@@ -66,7 +66,7 @@ class Grep(FileTool[GrepArgs]):
         if kind == "folder" and not secret_name(path):
             # These files are listed whether they hold a match or not: otherwise a secret could be guessed piece by
             # piece.
-            secret_paths = await asyncio.to_thread(_secret_files, self.workspace.root_of(path), path)
+            secret_paths = await asyncio.to_thread(self._secret_files, path)
             search_result.matches = [match for match in search_result.matches if not secret_name(match.path)]
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(search_result.matches))
@@ -127,6 +127,20 @@ class Grep(FileTool[GrepArgs]):
         if path != ".":
             search_result.matches = [replace(match, path=f"{path}/{match.path}") for match in search_result.matches]
         return search_result
+
+    def _secret_files(self, folder: str) -> list[str]:
+        """Returns the secret files in a folder, relative to it. They were found by their names, so it is made sure that
+        they do not lie elsewhere, where a link has led meanwhile."""
+        secret_paths = secrets_beneath(self.workspace.root_of(folder), folder)
+        searched_paths = [path for path in secret_paths if ALWAYS_IGNORED.isdisjoint(path.split("/"))]
+        return [path for path in searched_paths if self._lies_here(f"{folder}/{path}")]
+
+    def _lies_here(self, path: str) -> bool:
+        try:
+            self.workspace.stat(path, follow=False)
+        except (OSError, ToolError):
+            return False
+        return True
 
     def _by_file(self, matches: list[Match], context: int) -> list[str]:
         """Lists each file's name, and below it its matches with the lines around them. The text of a line follows its
@@ -204,7 +218,3 @@ def _left_out(secret: list[str]) -> list[str]:
     return [
         f"[not searched, because they look like secrets: {file_names}; name one as the path, and the user is asked]"
     ]
-
-
-def _secret_files(root: Path, folder: str) -> list[str]:
-    return [path for path in secrets_beneath(root, folder) if ALWAYS_IGNORED.isdisjoint(path.split("/"))]
