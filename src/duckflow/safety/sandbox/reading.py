@@ -12,7 +12,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from duckflow.programs.launch import Launch, on_lifeline
-from duckflow.safety.sandbox.landlock import READ_DIR, READ_FILE, version
 
 LOADER_CACHE = "/etc/ld.so.cache"
 LIST_LIBRARIES = {"LD_TRACE_LOADED_OBJECTS": "1"}
@@ -22,12 +21,17 @@ SECONDS = 5.0
 
 @lru_cache(1)
 def can_keep_in() -> bool:
+    """Says whether the kernel of this machine can keep a program in a folder."""
+    from duckflow.safety.sandbox.landlock import version
+
     return sys.platform == "linux" and version() > 0
 
 
 def kept_in(launch: Launch, folder: Path) -> Launch:
     """Returns a launch of the same program that can read this folder, and of all other files only those that the
     program itself consists of."""
+    from duckflow.safety.sandbox.landlock import READ_DIR, READ_FILE
+
     rights = READ_FILE | READ_DIR
     rules = ((rights, str(folder)), *((READ_FILE, path) for path in _files_of(launch.argv[0])))
     return on_lifeline(launch, handled=(rights, 0, 0), rules=rules)

@@ -185,9 +185,9 @@ class Grep(FileTool[GrepArgs]):
 def _kept_in_folder(ripgrep: list[str], root: Path, path: str) -> Launch:
     """Returns the launch of ripgrep in a folder of `root`, of which it cannot get out. It gets the rules on what to
     ignore that stand elsewhere in a file in memory."""
+    rules_text = IgnoredPaths(root).above(os.path.relpath(root / path, root))
     rules = os.memfd_create("rules")
     with open(rules, "wb", closefd=False) as file:
-        rules_text = IgnoredPaths(root).above(os.path.relpath(root / path, root))
         file.write(rules_text.encode("utf-8", "surrogateescape"))
     command = [*ripgrep, f"--ignore-file=/proc/self/fd/{rules}", "--", "./"]
     return kept_in(replace(search_launch(command, root / path), fds=(rules,)), root)
