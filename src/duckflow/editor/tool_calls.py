@@ -223,7 +223,8 @@ def _texts(root: Path, paths: Iterable[str]) -> dict[str, str | None]:
     texts: dict[str, str | None] = {}
     for path in paths:
         try:
-            texts[path] = read_plain(root / path, LARGEST_FILE).decode("utf-8")
+            within = None if path.startswith("/") else root
+            texts[path] = read_plain(root / path, LARGEST_FILE, within=within).decode("utf-8")
         except FileNotFoundError:
             texts[path] = None
         except (OSError, ValueError):

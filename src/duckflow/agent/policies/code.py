@@ -2,7 +2,6 @@
 checkers look at a turn's changes before it ends, and errors that the changes have caused go to the model."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -13,11 +12,11 @@ from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import StateOwner
 from duckflow.agent.undo import UndoKeeper
 from duckflow.code.settings import OPERATIONS, CodeSettings
-from duckflow.errors import DuckflowError, ToolError
+from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.proof.settings import ProofSettings
+from duckflow.safety.files import read_plain
 from duckflow.safety.secrets import KnownSecrets, mask
-from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import say
 from duckflow.state.message import Message
@@ -173,9 +172,8 @@ class Diagnosis:
 
     def _text(self, path: str) -> str:
         try:
-            with contextlib.closing(Workspace(self._folder)) as workspace:
-                return workspace.read_bytes(path, LONGEST_TEXT).decode("utf-8", "replace")
-        except (OSError, ToolError):
+            return read_plain(self._folder / path, LONGEST_TEXT, within=self._folder).decode("utf-8", "replace")
+        except OSError:
             return ""
 
 
