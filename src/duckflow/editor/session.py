@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from duckflow.editor.questions import Asker
 from duckflow.editor.tool_calls import Update, fenced
@@ -92,6 +92,8 @@ class Prompt(NamedTuple):
     text: str
     attachments: tuple[Attachment, ...]
     refused: tuple[str, ...]
+    has_links: bool = False
+    """True if names of files stand in the text that the user has not typed."""
 
 
 def read_prompt(blocks: Any, root: Path) -> Prompt:
@@ -99,7 +101,7 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
     other."""
     if not isinstance(blocks, list):
         raise RpcError(BAD_PARAMS, "prompt must be a list of content blocks")
-    words, attachments, refused_names = list[str](), list[Attachment](), list[str]()
+    words, attachments, refused_names, has_links = list[str](), list[Attachment](), list[str](), False
     for block in cast("list[Any]", blocks):
         if not isinstance(block, dict):
             raise RpcError(BAD_PARAMS, "a content block is an object")
@@ -107,8 +109,9 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
         kind = str(fields.get("type", ""))
         if kind == "text":
             words.append(str(fields.get("text", "")))
-        elif kind == "resource_link" and urlsplit(uri := str(fields.get("uri", ""))).scheme:
+        elif kind == "resource_link" and _split(uri := str(fields.get("uri", ""))).scheme:
             words.append(f" {_mention(uri, root)} ")
+            has_links = True
         elif kind == "resource" and isinstance(resource := fields.get("resource"), dict):
             resource_fields = cast("dict[str, Any]", resource)
             name = _name(str(resource_fields.get("uri", "")), root)
@@ -122,7 +125,7 @@ def read_prompt(blocks: Any, root: Path) -> Prompt:
             attachments.append(Attachment(name, data=picture_data))
         else:
             refused_names.append(kind or "?")
-    return Prompt("".join(words).strip(), tuple(attachments), tuple(refused_names))
+    return Prompt("".join(words).strip(), tuple(attachments), tuple(refused_names), has_links)
 
 
 def _mention(uri: str, root: Path) -> str:
@@ -133,13 +136,15 @@ def _mention(uri: str, root: Path) -> str:
 
 
 def _no_mention(name: str) -> str:
-    """Returns a name in which nothing reads as a mention: whoever named a file must not point at another one."""
-    return UNQUOTED.sub("\ufffd", AT_SIGN.sub("\ufffd", name))
+    """Returns a name in brackets, in which nothing reads as a mention: whoever named a file must not point at another
+    one. Because of the brackets, no name begins like a command or reads as an answer."""
+    plain_name = UNQUOTED.sub("\ufffd", AT_SIGN.sub("\ufffd", name))
+    return f"[{plain_name}]"
 
 
 def _name(uri: str, root: Path) -> str:
     """Returns the path of a file in the work folder; for any other URI the URI itself."""
-    url_parts = urlsplit(uri)
+    url_parts = _split(uri)
     if url_parts.scheme != "file":
         return uri
     path = Path(unquote(url_parts.path))
@@ -147,6 +152,14 @@ def _name(uri: str, root: Path) -> str:
         if path.is_relative_to(root_folder):
             return str(path.relative_to(root_folder))
     return str(path)
+
+
+def _split(uri: str) -> SplitResult:
+    """Returns the parts of a URI; of one that cannot be read, nothing but its path."""
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        return SplitResult("", "", uri, "", "")
 
 
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
@@ -237,7 +250,7 @@ class EditorSession:
             self._say(self._words("editor.refused", what=refused_name))
         waited_turns = set(self._turns)
         if not await self._asker.answered_by(prompt.text):
-            turn = asyncio.create_task(self._carry_out(prompt.text, prompt.attachments))
+            turn = asyncio.create_task(self._carry_out(prompt))
             self._turns.add(turn)
             turn.add_done_callback(self._turns.discard)
             waited_turns = {turn}
@@ -273,15 +286,17 @@ class EditorSession:
         self._asker.close()
         await self._held.close()
 
-    async def _carry_out(self, text: str, attachments: Sequence[Attachment]) -> Outcome:
+    async def _carry_out(self, prompt: Prompt) -> Outcome:
+        text, attachments = prompt.text, prompt.attachments
         match "message" if attachments else self._conversation.reads_as(text):
             case "nothing":
                 return "done"
             case "command":
                 return await self._interruptible(self._run_command(unicodedata.normalize("NFKC", text)))
-            case "own_command":
+            case "own_command" if not prompt.has_links:
                 return await self._interruptible(self._run_own(text[1:].strip()))
             case _:
+                # To a shell, the name of a linked file would be words of the command.
                 return await self._conversation.say(text, attachments)
 
     async def _interruptible(self, work: Coroutine[Any, Any, None]) -> Outcome:
