@@ -147,3 +147,35 @@ open('ran', 'w')
 async def test_without_a_sandbox_or_with_network_for_all_it_is_asked_for(ground: Ground, settings: Any) -> None:
     story = await approved(ground, SHOWN, run(CHECK), **settings)
     assert len(story.gates()) == 1 and not (ground.work / "checked").exists()
+
+
+CODE = run("python3 -c \"open('checked', 'w').write('x')\"")
+TWO = [{"name": "Check it", "success": f"`{CHECK}` passes"}, {"name": "Note it", "success": "`sh note.sh` passes"}]
+CHANGES: dict[str, list[dict[str, Any]]] = {
+    "nothing": [],
+    "the same": [act("plan_tool.revise", text="x", steps=TWO)],
+    "a name": [act("plan_tool.revise", text="x", name="Other", steps=TWO)],
+    "a goal": [act("plan_tool.revise", text="x", goal="other", steps=TWO)],
+    "more": [act("plan_tool.revise", text="x", steps=[*TWO, {"name": "More", "success": "`sh more.sh` passes"}])],
+    "a step": [act("plan_tool.update_step", id="1", status="in_progress")],
+}
+
+
+OTHER_WORK = "forget that for now: what does notes.txt say?"
+
+
+@needs_bubblewrap
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("later", ["at once", "after a restart"])
+async def test_a_plan_that_the_model_changes_is_approved_for_no_code(ground: Ground, change: str, later: str) -> None:
+    """Within an approved plan code runs unasked, as long as the user only says to go on. Other words end that, and
+    nothing but a yes brings it back."""
+    replies = [decide(one, next_step="continue") for one in (*CHANGES[change], CODE)]
+    replies += [decide(respond("ok"))] * 3
+    begun = [propose(TWO), decide(respond("ok"))]
+    story = await told_yes(ground.top, [*begun, *([] if later == "after a restart" else replies)])
+    if later == "after a restart":
+        story = story.restart(replies)
+    await story.tell(OTHER_WORK)
+    assert len(story.gates()) == 1 and not (ground.work / "checked").exists()

@@ -27,7 +27,7 @@ from duckflow.agent.said_at_gates import SaidAtGates
 from duckflow.agent.session import Session
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answer_scope import named_in
-from duckflow.i18n.answers import about_plan
+from duckflow.i18n.answers import WholeAnswer, about_plan
 from duckflow.i18n.template import note
 from duckflow.safety.path_names import names_file, shown
 from duckflow.safety.repository import tracked_files
@@ -339,10 +339,14 @@ class Gatekeeper:
         ]
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
-    def allow_plan(self, plan: Plan, about: str) -> None:
-        """Adds the rules after a yes to the plan that also allows edits: the plan's files may then be edited while the
-        plan is carried out. Actions on anything else that the user named still need a question of their own."""
-        language = self._session.state.language
+    def allow_plan(self, plan: Plan, answer: WholeAnswer) -> None:
+        """Notes the user's yes to the plan. If it also allows edits, adds the rules: the plan's files may then be
+        edited while the plan is carried out. Actions on anything else that the user named still need a question of
+        their own."""
+        self._plans.approved(plan.plan_id)
+        if answer.scope not in ("session", "always"):
+            return
+        language, about = self._session.state.language, answer.about
         is_about_plan = not named_in(about, language) or about_plan(about, language)
         self._allow(plan_rules(plan) if is_about_plan else [], "session", "")
 

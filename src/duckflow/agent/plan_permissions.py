@@ -49,6 +49,11 @@ class PlanPermissions:
         """Notes the turn in which a rule was given. A rule of no plan has an empty id, which nobody asks for."""
         self._given_in[plan_id] = self._session.state.turn
 
+    def approved(self, plan_id: str) -> None:
+        """Notes the turn of the user's yes. Nothing else counts as one: the model, too, changes approved plans, and
+        turns drafts back into them."""
+        self._approved_in[plan_id] = self._session.state.turn
+
     def plan_of(self, actor: Actor) -> str:
         """Returns the id of the plan that the actor carries out, if rules were given for it."""
         return self._carried_out(actor, self._given_in)
@@ -84,8 +89,6 @@ class PlanPermissions:
         work and another job of the plan still runs."""
         if isinstance(event, PlanChanged) and event.plan.status == "draft":
             self._approved_in.pop(event.plan.plan_id, None)
-        elif isinstance(event, PlanChanged) and event.plan.under_way:
-            self._approved_in.setdefault(event.plan.plan_id, self._session.state.turn)
         job = self._session.state.jobs.get(event.job_id) if isinstance(event, JobEnded) else None
         live_plan_ids = {live_job.plan_id for live_job in self._session.state.live_jobs()}
         self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in live_plan_ids) else "")

@@ -70,8 +70,7 @@ class PlanApproval:
         self._phases.plan_approved()
         if plan.all_done:
             return note(self._session.state.language, "plan_ends", plan=plan.name)
-        if answer.scope in ("session", "always"):
-            self._gatekeeper.allow_plan(plan, answer.about)
+        self._gatekeeper.allow_plan(plan, answer)
         profile = await self._connection.ready_profile()
         if profile.local or answer.background or plan.background:
             # A small model loses the thread between a yes and the tasks, so the whole plan is handed over at once.
@@ -131,7 +130,7 @@ class PlanApproval:
 
     async def confirm_start(self, plan: Plan, *, in_background: bool) -> Answer:
         no_choice = Choice(key="no", label=say("plan.start_no"), takes_text=True)
-        yes_label = say("plan.start_background") if in_background else say("plan.start_yes")
+        yes_label = say("plan.start_background" if in_background or plan.background else "plan.start_yes")
         choices = (Choice(key="yes", label=yes_label), no_choice)
         title = say("plan.start", name=plan.name)
         return await self._ask(Question(kind="choice", title=title, choices=choices, on_record=True))
