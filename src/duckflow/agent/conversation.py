@@ -3,6 +3,7 @@
 import asyncio
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Protocol
 
 from duckflow.agent.duck_answer import Choices
@@ -164,7 +165,7 @@ class ChatLoop:
         self._files = files
         self._number = session.number
         self._told_now: tuple[object, ...] = ()
-        PassedOnWords(session, work.aside, self._hear_message)
+        PassedOnWords(session, work.aside, partial(self._hear_message, read=""))
         moves.hear(self._tell_now)
         session.subscribe(self._count)
         self._close_open_turn()
