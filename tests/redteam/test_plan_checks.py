@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.journeys.plans import job_ended, run_step
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import SECRET, Ground, fingerprint
 
@@ -179,3 +180,20 @@ async def test_a_plan_that_the_model_changes_is_approved_for_no_code(ground: Gro
         story = story.restart(replies)
     await story.tell(OTHER_WORK)
     assert len(story.gates()) == 1 and not (ground.work / "checked").exists()
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("words", ["forget that for now: what does notes.txt say?", "go on"])
+@pytest.mark.parametrize("later", ["at once", "after a restart"])
+async def test_a_job_that_the_model_starts_is_no_yes(ground: Ground, words: str, later: str) -> None:
+    """It runs code unasked only where the user has said nothing but to go on, in the session of the yes."""
+    replies = [run_step(1), {"tasks": [CODE]}, *[decide(respond("ok"))] * 5]
+    begun = [propose(TWO), decide(respond("ok"))]
+    story = await told_yes(ground.top, [*begun, *([] if later == "after a restart" else replies)])
+    if later == "after a restart":
+        story = story.restart(replies)
+    await story.tell(words)
+    await job_ended(story)
+    goes_on = (later, words) == ("at once", "go on")
+    assert (len(story.gates()), (ground.work / "checked").exists()) == ((0, True) if goes_on else (1, False))
+    await story.close()

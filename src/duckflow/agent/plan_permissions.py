@@ -7,7 +7,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
 from duckflow.agent.session import Session
 from duckflow.events.types import Event, PermissionTaken, PlanChanged
-from duckflow.events.work import JobEnded, StepChanged
+from duckflow.events.work import JobEnded, JobStarted, StepChanged
 from duckflow.i18n.answers import read_whole
 from duckflow.safety.path_names import escaped
 from duckflow.state.data import Phrase, say
@@ -42,7 +42,9 @@ class PlanPermissions:
         """The turn of the conversation in which the user gave the rules of a plan, by the plan's id."""
         self._approved_in: dict[str, int] = {}
         """The turn of the conversation in which the user approved a plan, by the plan's id."""
-        session.subscribe(self._follow, PlanChanged, StepChanged, JobEnded)
+        self._jobs_of_yes: set[str] = set()
+        """The jobs that were started while the user only said to go on with their plan."""
+        session.subscribe(self._follow, PlanChanged, StepChanged, JobStarted, JobEnded)
         self._take_back()
 
     def given(self, plan_id: str) -> None:
@@ -59,8 +61,10 @@ class PlanPermissions:
         return self._carried_out(actor, self._given_in)
 
     def carries_out(self, actor: Actor) -> bool:
-        """Says whether the actor carries out an approved plan."""
-        return bool(self._carried_out(actor, self._approved_in))
+        """Says whether the actor carries out an approved plan. The model can start jobs, too, so a job counts only if
+        the user wanted nothing else when it was started."""
+        is_wanted = not actor.job_id or actor.job_id in self._jobs_of_yes
+        return is_wanted and bool(self._carried_out(actor, self._approved_in))
 
     def _carried_out(self, actor: Actor, begun_in: Mapping[str, int]) -> str:
         """Returns the id of the plan that the actor carries out. A job carries out the plan that it was started for.
@@ -89,6 +93,8 @@ class PlanPermissions:
         work and another job of the plan still runs."""
         if isinstance(event, PlanChanged) and event.plan.status == "draft":
             self._approved_in.pop(event.plan.plan_id, None)
+        elif isinstance(event, JobStarted) and self._only_goes_on(self._approved_in.get(event.job.plan_id)):
+            self._jobs_of_yes.add(event.job.job_id)
         job = self._session.state.jobs.get(event.job_id) if isinstance(event, JobEnded) else None
         live_plan_ids = {live_job.plan_id for live_job in self._session.state.live_jobs()}
         self._take_back(job.plan_id if job and (job.status != "completed" or job.plan_id not in live_plan_ids) else "")
