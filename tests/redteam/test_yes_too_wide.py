@@ -241,3 +241,40 @@ async def test_undo_takes_back_the_commit_of_a_single_command(tmp_path: Path) ->
     await undo.restore(True, only_own=True)
     assert git(work, "log", "--format=%s") == "start"
     await undo.close()
+
+
+BEYOND = (
+    "echo x > other.py", "cat src/a.py >> other.py", "cp src/a.py other.py", "tee other.py < src/a.py", "mv src/a.py .",
+    "sed -i s/a/b/ other.py", "true && touch ./src/../other.py", "cd src && cp a.py ../other.py", "rm other.py",
+    "echo x > src/up/other.py", "touch src/a.py oth*.py", "cp src/a.py srcs/a.py",
+)  # fmt: skip
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("mode", ["auto", "full-auto"])
+@pytest.mark.parametrize("command", BEYOND)
+async def test_a_command_that_names_files_beyond_the_limit_of_a_yes_is_asked_about(
+    tmp_path: Path, command: str, mode: str
+) -> None:
+    pair = decide(*(act("file_ops.write_file", path=path, content="x\n") for path in ("src/b.py", "b.py")))
+    commands = ("cp src/a.py src/c.py 2>/dev/null", command)
+    tried = [decide(act("shell.run", command=one), next_step="continue") for one in commands]
+    story = Story(tmp_path, [pair, *tried, *[decide(respond("ok"))] * 3], mode="ask")
+    for folder in ("src", "srcs"):
+        (story.folder / folder).mkdir()
+    for path in ("src/a.py", "other.py"):
+        (story.folder / path).write_text("a\n")
+    (story.folder / "src/up").symlink_to("..")
+
+    def answer(question: Question) -> Answer | None:
+        if len(story.questions) > 1:
+            return Answer(choice="no")
+        story.chat.answer(question.question_id, "yes, but only in src/")
+        story.chat.choices.change_mode(mode)
+        return None
+
+    story.answer = answer
+    await story.tell("go on")
+    assert (story.folder / "src/c.py").exists(), "what fits goes through"
+    assert len(story.gates()) == 2 and (story.folder / "other.py").read_text() == "a\n"
+    await story.close()

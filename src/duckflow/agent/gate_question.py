@@ -249,6 +249,15 @@ def runs_later_by(command: str, folder: Path) -> bool:
     return any(runs_later(name, not os.path.lexists(folder / name), folder) for name in names)
 
 
+def written_by(command: str, folder: Path) -> list[str]:
+    """Returns the paths of the files in the folder that the command names as what it writes, without links."""
+    from duckflow.safety.commands.parse import named_targets
+
+    top = os.path.realpath(folder)
+    paths = [os.path.relpath(os.path.realpath(path), top) for path in named_targets(command, folder)]
+    return [path for path in paths if path != ".." and not path.startswith("../")]
+
+
 class RiskyAction(NamedTuple):
     """One action that the user must allow."""
 

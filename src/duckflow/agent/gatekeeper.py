@@ -161,7 +161,7 @@ class Gatekeeper:
         for call in deeds:
             deed = self._deed(call)
             assessment = await self._assess(call, deed, mode)
-            held = () if actor.for_user else self._held_back(call, actor.job_id)
+            held = () if actor.for_user else await self._held_back(call, actor.job_id)
             verdict = "ask" if held else _judged(call, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
@@ -221,7 +221,7 @@ class Gatekeeper:
     async def lets_pass(self, call: Ready) -> bool:
         mode = await self._mode_here()
         assessment = await self._assess(call, self._deed(call), mode)
-        return not self._held_back(call, "") and _judged(call, assessment, False, mode) == "pass"
+        return not await self._held_back(call, "") and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
         """Returns the mode that is in effect. Without a sandbox, `auto` works like `auto-edit`, and the user is told so
@@ -233,14 +233,15 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    def _held_back(self, call: Ready, job_id: str) -> tuple[Phrase, ...]:
+    async def _held_back(self, call: Ready, job_id: str) -> tuple[Phrase, ...]:
         """Returns the reasons to ask even where the mode or a rule allows a change: it is beyond what the user limited
         their yes to; or a draft of a plan waits for the user's yes, and the change may belong to the plan's steps."""
         if self.mode is Mode.PLAN or call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
             return ()
-        reasons, plan = [self._said.limit_against(call.preview.impacts, job_id)], self._session.state.plan
+        command, plan = call.tool.command(call.args), self._session.state.plan
+        reasons = [await asyncio.to_thread(self._said.limit_against, call.preview.impacts, command, job_id)]
         if plan and plan.status == "draft":
-            subjects = [impact.path for impact in call.preview.impacts] or call.tool.command(call.args).split()[:1]
+            subjects = [impact.path for impact in call.preview.impacts] or command.split()[:1]
             said_text = "\n".join(said_since(self._session.state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
             is_outside_plan = all(names_file(said_text, subject) and not plan.names(subject) for subject in subjects)
             reasons.append(None if subjects and is_outside_plan else say("risk.draft", name=plan.name))

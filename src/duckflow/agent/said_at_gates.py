@@ -2,8 +2,10 @@
 limit of a yes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.gate_question import written_by
 from duckflow.agent.narrow_yes import within
 from duckflow.agent.session import Session
 from duckflow.events.types import Noticed
@@ -15,9 +17,9 @@ class SaidAtGates:
     """Keeps what still holds, by the id of the job whose Gate it was; the id is empty for the conversation.
 
     After a no with a wish, what the model proposes next is asked about, even if a rule allows it, until the user says
-    yes or, in the conversation, says something else. After a limited yes, edits of other files are asked about, even if
-    the mode or a rule allows them, until the user allows more than one action. The limit of the conversation also holds
-    for jobs."""
+    yes or, in the conversation, says something else. After a limited yes, edits of other files, and commands that name
+    others as what they write, are asked about, even if the mode or a rule allows them, until the user allows more than
+    one action. The limit of the conversation also holds for jobs."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -43,8 +45,13 @@ class SaidAtGates:
         turn = self._refused_in.get(actor.job_id)
         return turn is not None and (bool(actor.job_id) or turn == self._session.state.turn)
 
-    def limit_against(self, impacts: Sequence[FileImpact], job_id: str) -> Phrase | None:
-        """Returns the reason to ask about changes of these files, if a limit speaks against them."""
-        limits = filter(None, (self._limits.get(limit_id) for limit_id in {job_id, ""}))
-        broken = [limit for limit in limits if any(not within(impact.path, limit) for impact in impacts)]
+    def limit_against(self, impacts: Sequence[FileImpact], command: str, job_id: str) -> Phrase | None:
+        """Returns the reason to ask about changes of these files, or of those that the command names as what it
+        writes, if a limit speaks against them."""
+        limits = [limit for limit_id in {job_id, ""} if (limit := self._limits.get(limit_id))]
+        if not limits:
+            return None
+        paths = [impact.path for impact in impacts]
+        paths += written_by(command, Path(self._session.state.folder)) if command else []
+        broken = [limit for limit in limits if any(not within(path, limit) for path in paths)]
         return say("risk.limited", limit=", ".join(broken[0])) if broken else None
