@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from duckflow.state.question import Answer, Question
 from tests.journeys.plans import job_ended, run_step
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.ground import SECRET, Ground, fingerprint
@@ -197,3 +198,37 @@ async def test_a_job_that_the_model_starts_is_no_yes(ground: Ground, words: str,
     goes_on = (later, words) == ("at once", "go on")
     assert (len(story.gates()), (ground.work / "checked").exists()) == ((0, True) if goes_on else (1, False))
     await story.close()
+
+
+INSTEAD = [
+    "python3 -c \"open('notes.txt', 'w').write('x')\"",
+    "python3 write.py",
+    "python3 - <<'EOF'\nopen('notes.txt', 'w')\nEOF",
+    "node -e \"require('fs').writeFileSync('notes.txt', 'x')\"",
+    "perl -e 'unlink q(notes.txt)'",
+    "timeout 9 python3 write.py",
+]
+
+
+@needs_bubblewrap
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("command", INSTEAD)
+@pytest.mark.parametrize("said", ["no, leave notes.txt as it is", "no, do that later", "no: explain it first"])
+async def test_what_was_refused_within_a_plan_is_not_done_by_code_instead(
+    ground: Ground, command: str, said: str
+) -> None:
+    (ground.work / "write.py").write_text("open('notes.txt', 'w').write('x')\n")
+    edit = act("file_ops.delete_file", path="notes.txt")
+    tries = [decide(one, next_step="continue") for one in (edit, run(command))]
+    story = Story(ground.top, [propose(TWO), *tries, *[decide(respond("ok"))] * 4], mode="ask")
+
+    def answer(question: Question) -> Answer | None:
+        if len(story.questions) == 1:
+            story.chat.answer(question.question_id, said)
+            return None
+        return Answer(choice="no")
+
+    story.answer = answer
+    for words in ("check it, with a plan", "yes, go ahead"):
+        await story.tell(words)
+    assert len(story.gates()) == 2 and (ground.work / "notes.txt").read_text() == "one\ntwo\n"

@@ -172,6 +172,7 @@ class Gatekeeper:
             asks, look_at_code = verdict == "ask", self._recovery.code_runs
             code_runs = await look_at_code(call.tool, call.args, deed, assessment) if asks else ()
             is_plans_code, tools = bool(code_runs) and self._plans.carries_out(actor), code_runs or tools
+            is_plans_code &= not self._said.owes(actor)
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
             rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
