@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := src tests benchmarks docs/examples
+CODE := src tests benchmarks docs/examples docs/plugin-example
 PREFIX ?= $(HOME)/.local
 # Tests wait a good deal: two processes more than there are cores keep the cores busy.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)

@@ -1,6 +1,7 @@
 """An example of a plugin: a tool that stamps a file, a command that lists stamped files, and a policy that looks on."""
 
 from pathlib import Path
+from types import MappingProxyType
 
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
 from duckflow.agent.session import Session
@@ -22,7 +23,7 @@ class StampFile(Tool[StampArgs]):
 
     operation = "stamp.file"
     effect = "write"
-    told = {"en": "put a stamp at the end of a file"}
+    told = MappingProxyType({"en": "put a stamp at the end of a file"})
     paths = ("path",)
     subject = ("path",)
     args = StampArgs
