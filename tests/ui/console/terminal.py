@@ -55,7 +55,7 @@ class _ForkedInTerminal:
         os.close(inside)
         self._stream: Any = fdspawn(self.child_fd, timeout=PATIENCE, use_poll=True)
         self.send, self.read_nonblocking = self._stream.send, self._stream.read_nonblocking
-        self.kill = self._program.send_signal
+        self.pid, self.kill = self._program.pid, self._program.send_signal
 
     @property
     def before(self) -> bytes:
