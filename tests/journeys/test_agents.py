@@ -371,4 +371,4 @@ def test_killed_for_real_it_is_told_of_by_the_next_process(tmp_path: Path) -> No
             time.sleep(0.05)
         process.kill()
     again = shell.run("-c", "-m", shell.script(DONE), "-p", "/agents")
-    assert "work-1 (cut off" in again.stdout, again
+    assert "work-1 (interrupted" in again.stdout, again
