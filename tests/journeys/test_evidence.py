@@ -21,7 +21,7 @@ from duckflow.state.data import say
 from duckflow.state.plan import Step, Task, TaskList
 from duckflow.tools.plan.criterion import NamedThing, named_in
 from duckflow.tools.plan.folder import WorkFolder
-from duckflow.tools.plan.proof import proof, speaks, unproved
+from duckflow.tools.plan.proof import proof, show, speaks, unproved
 from duckflow.tools.shell.checkers import recognised
 from tests.journeys.plans import PROPOSE, job_ended, report, run_step, when
 from tests.journeys.story import Story, act, decide, respond
@@ -316,13 +316,44 @@ def test_a_link_to_another_file_is_no_file_of_its_own(tmp_path: Path, make: Call
         pytest.param(
             "python -m pytest tests/test_a.py passes", "python -m pytest -q tests/test_b.py", False, marks=SLOW
         ),
-        pytest.param("python -m pytest tests/test_c.py passes", "python -m pytest -q", False, marks=SLOW),
+        ("python -m pytest tests/test_c.py passes", "python -m pytest -q", False),
     ],
 )
 async def test_a_run_of_all_tests_shows_some_of_them(tmp_path: Path, success: str, command: str, proven: bool) -> None:
     tests = [write(f"tests/test_{name}.py", f"def test_{name}():\n    pass\n") for name in "ab"]
     story = await approved(tmp_path, [success], [on(*tests, run(command)), on(CLAIM)])
     assert first(story).status == "completed" and first(story).unverified is not proven
+
+
+@pytest.mark.parametrize(
+    ("wanted", "ran", "shown"),
+    [
+        ("pytest tests/test_a.py::test_f", "pytest", True),
+        ("pytest 'tests/test_a.py::test_f[1]'", "pytest", True),
+        ("pytest tests/test_a.py::test_g", "pytest", False),
+        ("pytest tests/test_empty.py", "pytest", False),
+        ("pytest app.py", "pytest", False),
+        ("pytest tests/unit", "pytest", True),
+        ("pytest tests/none", "pytest", False),
+        ("pytest -k g", "pytest", False),
+        ("python -m unittest tests.test_a.test_f", "unittest", True),
+        ("python -m unittest tests.test_c", "unittest", False),
+        ("go test ./tests/...", "go test", True),
+        ("go test ./none/...", "go test", False),
+        ("cargo test --test none", "cargo test", False),
+        ("ruff check app.py", "ruff check", True),
+        ("ruff check none.py", "ruff check", False),
+        ("mypy --strict app.py", "mypy", False),
+    ],
+)
+def test_a_run_of_all_shows_only_what_is_there(tmp_path: Path, wanted: str, ran: str, shown: bool) -> None:
+    (tmp_path / "tests/unit").mkdir(parents=True)
+    for name, text in {"tests/test_a": "def test_f(): ...", "tests/test_empty": "", "app": "x"}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    check = recognised(wanted)
+    assert check
+    evidence = Evidence(command=ran, ok=True, text="x", check=CheckReport(check=ran, kind=check.kind, ok=True))
+    assert bool(show(NamedThing("command", wanted), [evidence], WorkFolder(Workspace(tmp_path)))) is shown
 
 
 @LANGUAGES

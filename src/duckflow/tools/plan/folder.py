@@ -42,6 +42,12 @@ class WorkFolder:
             return False
         return True
 
+    def is_folder(self, path: str) -> bool:
+        try:
+            return self._workspace.stat(path).kind == "folder"
+        except (OSError, ToolError):
+            return False
+
     def changed_since(self, at: float) -> bool:
         """Says whether a file was made, deleted or written since the time `at`. Caches and files that git ignores do
         not count."""

@@ -8,12 +8,13 @@ from collections.abc import Iterable, Sequence
 from duckflow.i18n.template import note
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
+from duckflow.state.checks import belongs_to_tests
 from duckflow.state.data import Phrase, say
 from duckflow.state.plan import Step
 from duckflow.tools.plan.criterion import COMMAND, NamedThing, named_in
-from duckflow.tools.plan.folder import WorkFolder, command_for_tests, made_by
-from duckflow.tools.shell.calls import SHELLS, called, deciding_call, plain_calls, runs_alone, tries_out
-from duckflow.tools.shell.checkers import RUNS_NOTHING, SHOWING, recognised
+from duckflow.tools.plan.folder import WorkFolder, made_by
+from duckflow.tools.shell.calls import SHELLS, deciding_call, plain_calls, runs_alone, tries_out
+from duckflow.tools.shell.checkers import RUNS_NOTHING, recognised
 
 SHOWN_FILES = 6
 NUMBER = re.compile(r"-?[\d.]+|\w")
@@ -142,9 +143,9 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder, mad
             (
                 evidence.text if verdict else ""
                 for evidence in reversed(record)
-                if (verdict := speaks(evidence, wanted)) is not None
+                if (verdict := speaks(evidence, wanted)) is not None and _is_part_of(evidence, wanted, folder)
             ),
-            _by_all_tests(wanted, record, folder),
+            "",
         )
     made = list(made)
     if wanted.kind == "gone":
@@ -156,24 +157,6 @@ def show(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder, mad
     if not wanted.texts and not wanted.absent:
         return _there([present_path])
     return f"in {present_path}: {_texts(wanted)}" if holds(folder.text(present_path), wanted) else ""
-
-
-def _by_all_tests(wanted: NamedThing, record: Sequence[Evidence], folder: WorkFolder) -> str:
-    """Returns a run of all the project's tests. Such a run also proves a run of some test files, if these exist."""
-    wanted_words, tests = called(wanted.name.split()), called(command_for_tests(folder).split())
-    files = [word.partition("::")[0] for word in wanted_words if word not in tests and not SHOWING.fullmatch(word)]
-    are_test_files = files and all("test" in name.rpartition("/")[2] and folder.exists(name) for name in files)
-    if (
-        not tests
-        or wanted_words[:1] != tests[:1]
-        or not are_test_files
-        or wanted.code != "0"
-        or wanted.texts
-        or wanted.absent
-    ):
-        return ""
-    all_tests = NamedThing("command", " ".join(tests))
-    return next((evidence.text for evidence in reversed(record) if speaks(evidence, all_tests)), "")
 
 
 def speaks(evidence: Evidence, wanted: NamedThing) -> bool | None:
@@ -207,6 +190,31 @@ def _check_speaks(evidence: Evidence, wanted: NamedThing, named: Sequence[str]) 
     if not check_report.ok:
         return False if set(named) <= set(check_report.check.split()) else None
     return holds(evidence.output, wanted) if set(check_report.check.split()) <= set(named) else None
+
+
+def _is_part_of(evidence: Evidence, wanted: NamedThing, folder: WorkFolder) -> bool:
+    """Says whether the wanted check is part of the one that ran. A run of more than the wanted files shows nothing of a
+    file or test that does not exist, nor of an option that it did not have."""
+    wanted_check = recognised(wanted.as_run(evidence.command).name)
+    if wanted_check is None or evidence.check is None:
+        return True
+    ran_words = evidence.check.check.split()
+    are_tests = wanted_check.kind == "tests"
+    return all(_is_there(word, folder, are_tests) for word in wanted_check.name.split() if word not in ran_words)
+
+
+def _is_there(named: str, folder: WorkFolder, are_tests: bool) -> bool:
+    """Says whether a folder, or a file with all the tests that are named in it, is in the work folder. The name may be
+    a path, a path with tests (`tests/test_a.py::test_b`) or a module (`tests.test_a.Case.test_b`)."""
+    path, *tests = named.removesuffix("...").rstrip("/").split("::")
+    parts = path.split(".")
+    modules = [("/".join(parts[:length]) + ".py", parts[length:]) for length in range(len(parts), 0, -1)]
+    places = [(path, tests), *(modules if not tests else [])]
+    for file, names in places:
+        if folder.has_content(file):
+            text = folder.text(file)
+            return (belongs_to_tests(file) or not are_tests) and all(name.partition("[")[0] in text for name in names)
+    return any(map(folder.is_folder, (path, "/".join(parts))))
 
 
 def holds(text: str, wanted: NamedThing) -> bool:
