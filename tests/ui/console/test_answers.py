@@ -54,7 +54,7 @@ def test_an_editor_that_changes_nothing_is_no_yes(tmp_path: Path, opened: list[T
 @pytest.mark.parametrize(
     ("language", "answers", "title", "stopped", "hello"),
     [
-        ("en", ("1", "１", "stop here"), "not making progress", "Stopped.", "/help shows"),
+        ("en", ("1", "１", "stop here"), "I am not making progress. What", "Stopped.", "/help shows"),
         ("ja", ("1", "１", "ここで止める"), "先に進めていません", "停止しました。", "Esc で中断"),
     ],
 )

@@ -44,7 +44,7 @@ def test_enter_sends_what_is_suggested_and_everything_can_be_answered_otherwise(
     tour.answer("stop here")
     tour.wait_for("sends: /undo")
     tour.answer("")
-    tour.wait_for("Undo turn")
+    tour.wait_for("Undo the changes of")
     tour.answer("")
     tour.wait_for("sends: /quit")
     tour.answer("")

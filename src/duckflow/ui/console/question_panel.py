@@ -51,11 +51,22 @@ class Panel:
         for line in plain(text).split("\n"):
             self.row(Text(line, style=style), rest=Text(" " * hanging))
 
+    def choices(self, choices: list[str]) -> None:
+        """Adds choices, each in a row of its own. Two of them stand side by side if they fit."""
+        side_by_side = "   ".join(choices)
+        fit = len(choices) == 2 and cells(plain(side_by_side)) <= self._inner_columns
+        for choice in [side_by_side] if fit else choices:
+            self.text(choice, style="bold", hanging=3)
+
+    @property
+    def _inner_columns(self) -> int:
+        return self._columns - (4 if self._styled else len(INDENT))
+
     def row(self, text: Text, first: Text | None = None, rest: Text | None = None) -> None:
         """Adds wrapped text, with `first` before the first line and `rest` before every further line."""
         first = first or Text()
         rest = rest or Text(" " * cells(first.plain))
-        inner_columns = self._columns - (4 if self._styled else len(INDENT))
+        inner_columns = self._inner_columns
         wrapped_rows = rows(text, inner_columns - cells(first.plain), cells(rest.plain) - cells(first.plain))
         for number, row in enumerate(wrapped_rows):
             line = Text.assemble(rest if number else first, row)
@@ -97,8 +108,7 @@ def question_rows(question: Question, printer: Printer, words: Words) -> list[Te
         f"{choice.letter or number}. {words.phrase(choice.label)}" if is_numbered else f"· {words.phrase(choice.label)}"
         for number, choice in question.numbered.items()
     ]
-    for choice in ["   ".join(choices)] if len(choices) == 2 else choices:
-        panel.text(readable(choice, words), style="bold", hanging=3)
+    panel.choices([readable(choice, words) for choice in choices])
     if question.kind == "duck_call":
         panel.text(words("duck.free"), style="dim")
     panel.bottom()
