@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.i18n.template import notes
-from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Reason, Replan
+from duckflow.pacemaker.interventions import DuckCall, Effect, Hint, Pattern, Reason, Replan, Verdict
 from duckflow.pacemaker.pacemaker import LoopView, Pacemaker
 from duckflow.pacemaker.settings import LimitSettings, PacemakerSettings
 from duckflow.pacemaker.signatures import LoopStep, user_spoke
@@ -182,6 +182,28 @@ def test_reading_unrelated_places_leads_to_a_hint_and_then_a_question() -> None:
         pacemaker.observe(read(f"part_{loop}.py"))
         loop += 1
     assert (loop, call.findings[0].key) == (LimitSettings().wandering, "wandering")
+
+
+@pytest.mark.parametrize(
+    ("asked", "may_go_on"),
+    [
+        ("Where do things expire here, and how?", True),
+        ("ここでは何がいつ期限切れになりますか。", True),
+        ("Make main.py print the numbers.", False),
+        ("main.py に数を表示させてください。", False),
+    ],
+)
+def test_a_report_makes_reading_on_worthwhile_unless_the_request_names_a_file(asked: str, may_go_on: bool) -> None:
+    words = [f"{first}{second}{third}" for first in "abcd" for second in "abcd" for third in "abcd"]
+    pacemaker = Pacemaker()
+    pacemaker.observe(user_spoke(asked))
+    verdicts: list[Verdict] = []
+    for number, word in enumerate(words):
+        if number % 8 == 7:
+            pacemaker.heard(", ".join(f"renew_{last_word}" for last_word in words[number - 5 : number]))
+        pacemaker.observe(read(f"part_{number}.py", f"class K{word}: renew_{word} span_{word}"))
+        verdicts.append(pacemaker.beat(view(0)))
+    assert any(isinstance(verdict, DuckCall) for verdict in verdicts) is not may_go_on
 
 
 def test_an_unknown_profile_falls_back_and_says_so() -> None:

@@ -277,8 +277,12 @@ class LoopAllowance:
         self._idle += 1
 
     def heard(self, text: str) -> bool:
-        """Says whether a text of the model reports something new that the model has read."""
-        return self.progress.is_told_in(text)
+        """Says whether a text of the model reports something new that the model has read. Such a report makes reading
+        on worthwhile, unless the request names a file: then other places may have nothing to do with it."""
+        is_report = self.progress.is_told_in(text)
+        if is_report and not self.progress.has_named_places:
+            self._looks_from()
+        return is_report
 
     @property
     def wanders(self) -> bool:

@@ -251,6 +251,10 @@ class TurnProgress:
         self.gains += bool(step_gain.kind) and not step_gain.elsewhere
         return step_gain
 
+    @property
+    def has_named_places(self) -> bool:
+        return self._request.names_places
+
     def is_told_in(self, text: str) -> bool:
         """Says whether a text of the model reports something new that the model has read."""
         return self._material.is_told_in(text, self._own)
