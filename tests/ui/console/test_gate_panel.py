@@ -47,6 +47,17 @@ def test_a_title_stands_whole_on_every_screen(columns: int, language: str) -> No
     assert re.sub(r"\s", "", words.phrase(title)) in re.sub(r"[\s│╭╮─]", "", shown)
 
 
+@pytest.mark.parametrize("styled", [True, False])
+def test_two_choices_share_a_row_only_where_they_fit(styled: bool) -> None:
+    choices = tuple(Choice(key=key, label=say(f"leave.{key}")) for key in ("cut", "stay"))
+    question = Question(kind="choice", title=say("leave.finishing"), choices=choices)
+    for columns, are_together in ((60, False), (90, False), (110, True)):
+        console = Console(file=io.StringIO(), width=columns, height=40, force_terminal=styled, color_system=None)
+        shown = [row.plain for row in question_rows(question, Printer(console), Words("en"))]
+        assert [row for row in shown if "2. stay here" in row]
+        assert any("1. leave at once" in row and "2. stay here" in row for row in shown) is are_together, columns
+
+
 def test_a_question_without_a_diff_is_as_wide_as_the_terminal() -> None:
     """What an undo takes back and what a commit holds are long lists; narrow rows would make them longer."""
     impacts = tuple(FileImpact(path=f"src/pond/part_{number}.py", change="edit") for number in range(3))
