@@ -85,7 +85,7 @@ class Person:
     def undoes(self) -> None:
         write = act("file_ops.write_file", path="b.py", content=f"{self._turn}\n")
         self._say([decide(write, respond(self._end()))], "1. yes", "1")
-        self._type("/undo")
+        self._type("/undo turn")
         self._wait("1. yes")
         self._answer("1")
         self._wait("was undone")
