@@ -86,7 +86,7 @@ def test_a_plugin_that_fails_is_reported_and_hurts_nothing(shell: Shell, tmp_pat
 def test_places_that_have_not_changed_are_not_looked_through_again(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     assert "no plugins" in shell.run("plugins").stdout
-    kept = shell.home / "cache/plugins.json"
+    kept = shell.home / "data/plugins.json"
     before = kept.stat().st_ino
     assert shell.run("-p", "hi", "-m", shell.script()).returncode == 0
     assert kept.stat().st_ino == before
