@@ -6,7 +6,8 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from duckflow.agent.narrow_yes import UNDO, answer_for_some, may_be_met
+from duckflow.agent.deeds import deeds_asked
+from duckflow.agent.narrow_yes import answer_for_some, may_be_met
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
@@ -31,18 +32,6 @@ FREE = "free"
 UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_call": "duck.words"}
 SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
 """The choices that a plain yes or a plain no selects."""
-DEEDS = {
-    "edit": "write",
-    "make": "write",
-    "rm": "delete",
-    "mv": "move",
-    "mkdir": "write",
-    "curl": "download",
-    "wget": "download",
-}
-"""Verbs in names of operations, and programs, that mean the same as another verb."""
-NAMED_ACTION = r"(?:\$ )?([a-z]{2,})(?: ([a-z]{2,}))?(?: [^;&|<>`$\n]*)?"
-"""Matches a single command, its program and the word after it, which may be a verb: `git commit -m ready`."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 BEGUN = 6
@@ -117,7 +106,7 @@ class Questions:
         text = without_reference(text, self._language()) if refers else text
         is_gate_without_word = question.kind == "gate" and not _needs_word(question)
         line = spelled_out(text) if is_gate_without_word and not choice else text
-        whole = UNREAD if choice else read_whole(line, self._language(), _deeds(question))
+        whole = UNREAD if choice else read_whole(line, self._language(), deeds_asked(question))
         waits = whole.waits or (question.kind == "gate" and not choice and means_pause(text, self._language()))
         if not choice and (taken := self._passed_on(text, asked)):
             return taken
@@ -249,7 +238,7 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     needs a whole word as its yes, not just a key."""
     question = asked.question
     plain = text if _needs_word(question) else spelled_out(text)
-    deeds = _deeds(question)
+    deeds = deeds_asked(question)
     answer = _begun(text, question, language) or read_answer(plain, _keys(question), language, deeds)
     if answer is None and (named_answer := _named(text, question, language)):
         return named_answer
@@ -327,20 +316,6 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
 
 def _words(label: str) -> set[str]:
     return set(re.findall(SAYS_SOMETHING, label.casefold()))
-
-
-def _deeds(question: Question) -> frozenset[str]:
-    """Returns the verb for what the operations of the question do, and the program and the action of a single command;
-    an empty set if they do different things. To undo new files means to delete them."""
-    operations, impacts = (question.gate.operations, question.gate.impacts) if question.gate else ((), ())
-    verbs = {DEEDS.get(verb, verb) for operation in operations for verb in [operation.rpartition(".")[2].split("_")[0]]}
-    deletes = operations == UNDO and all(impact.change == "delete" for impact in impacts)
-    if deletes or len(verbs) != 1:
-        return frozenset({"delete"} if deletes else ())
-    commands = question.gate.commands if question.gate and len(operations) == 1 else ()
-    named = re.fullmatch(NAMED_ACTION, commands[0]) if len(commands) == 1 else None
-    program, action = named.group(1, 2) if named else ("", "")
-    return frozenset((*verbs, *filter(None, (DEEDS.get(program, program), "" if program in DEEDS else action))))
 
 
 def _needs_word(question: Question) -> bool:

@@ -19,7 +19,7 @@ DEEDS = {"run", "write", "delete", "move", "install", "push", "commit", "deed", 
 SAYS_NO_DEED = {"deed", "pause", "thing"}
 REASONS = {*DEEDS, "reason"}
 """The kinds of words in a no that tell what the user wants instead, or why."""
-KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear"}
+KINDS = {*REASONS, "yes", "agree", "praise", "refuse", "glue", "unclear", "count"}
 LONGEST = 80
 """The largest number of characters of a plain yes or no."""
 GAP = r"[\s,、。.!~〜…♪☆;:\-\"'「」()*]+"
@@ -68,7 +68,8 @@ def yes_or_no(text: str, language: str = DEFAULT_LANGUAGE) -> str:
     """Returns `yes` or `no` where a text says just that; empty where it says more, or both, or asks. Praise alone is
     neither yes nor no, because it does not say what is to be done."""
     word_kinds = {""} if asks(text, language) else set(kinds_in(text, language))
-    if word_kinds & {"unclear", ""} or {"yes", "refuse"} <= word_kinds:
+    # "Not both" leaves open which one.
+    if word_kinds & {"unclear", ""} or ("refuse" in word_kinds and word_kinds & {"yes", "count"}):
         return ""
     if "refuse" in word_kinds:
         return "no"

@@ -44,7 +44,7 @@ TELLING = 3
 SIGNS = (":", ",", "、", "。", ".")
 DASH = r"\s+[–—-]+\s+"
 """Matches a dash between two parts of a sentence."""
-SAYS_LITTLE = {"yes", "agree", "praise", "glue"}
+SAYS_LITTLE = {"yes", "agree", "praise", "glue", "count"}
 
 
 class WholeAnswer(NamedTuple):
@@ -256,6 +256,8 @@ def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, backgr
 def _only_remarks(clause: str, agreed: WholeAnswer, has_place: bool, language: str) -> bool:
     """Says whether a clause only praises or gives a reason, so that it asks for nothing. A clause with a name, a
     negation, a wish or a comparison may ask for something; a clause about the past may say that nothing is needed."""
+    if fullmatch("scopes.requested", clause, language):
+        return True
     if search("scopes.against", clause, language):
         return False
     if fullmatch("scopes.praises", clause, language):
