@@ -51,6 +51,14 @@ async def test_a_yes_with_another_subject_is_one_answer(story: Story, said: str)
     assert git(story.folder, "log", "--format=%s") == "notes: add the file\n"
 
 
+@pytest.mark.parametrize("said", ["good message, commit it", "いいメッセージだね、コミットして"])
+async def test_praise_of_the_message_with_the_order_to_commit_is_a_yes(story: Story, said: str) -> None:
+    await story.tell("write the file with a space in its name")
+    story.answers = [Answer(choice="edit", text=said)]
+    assert "1 file" in await story.chat.run_command("/commit")
+    assert git(story.folder, "log", "--format=%s") == "write the file with a space in its name\n"
+
+
 async def test_the_subject_is_the_users_request_and_an_unclear_correction_is_asked_about(story: Story) -> None:
     await story.tell("write the file with a space in its name")
     await story.tell("Really? And why did you touch it?")

@@ -27,6 +27,8 @@ LEAST_SUBJECT = 12
 work."""
 QUOTED = r"[“\"「『]([^”\"」』]+)[”\"」』]"
 AFTER_COLON = r"[:：]\s+(\S.*)|：(\S.*)"
+ASKED = frozenset({"commit"})
+"""The action that the question is about: "good message, commit it" says yes to it."""
 LITERAL = ":(literal)"
 """A prefix that makes git take a file's name literally. Without it a name could act as a pattern and match files that
 nobody was shown."""
@@ -46,6 +48,9 @@ async def commit(context: CommandContext, own_subject: str) -> str:
     programs = [*stamp_by_program]
     answer = await context.ask(_question(message, paths, programs))
     while answer.choice == "edit" and answer.text:
+        if read_whole(answer.text, words.language, ASKED).plain_yes:
+            answer = Answer(choice="yes")
+            break
         if subject := _own_subject(answer.text, words.language):
             message = commit_message(state, paths, subject, words)
         is_agreed = subject and read_whole(answer.text, words.language).agreed
