@@ -44,16 +44,21 @@ def test_a_remark_or_a_count_takes_nothing_from_a_yes_and_widens_nothing(text: s
 @pytest.mark.parametrize(
     "text",
     [
-        *("sure, but only reads", "that only breaks things", "yes, it only reads and writes", "sure it only reads"),
+        *(
+            "sure, but only reads",
+            "that only breaks things",
+            "yes, it only reads and writes",
+            "yes, this only looks good",
+        ),
         *("yes, it only shows the old version", "yes, if it only reads", "that only reads", "you sure it only reads"),
         *("that is the only change I asked for", "yes, that is the last thing I wanted"),
         *("ok, convinced it is broken", "convinced", "yes, convinced that we need another way"),
         *("good message, but commit it later", "good message", "good message, push it", "good message, wrong branch"),
         *(
             "I like the old message, commit it",
-            "one looks good, commit it",
+            "the second looks good, commit it",
             "if you can commit it",
-            "good try, commit it",
+            "clear cache, commit it",
         ),
         *(
             "both are wrong",
@@ -64,7 +69,7 @@ def test_a_remark_or_a_count_takes_nothing_from_a_yes_and_widens_nothing(text: s
             "yes to both, not now",
         ),
         *("はい、読むだけにしてね", "はい、消すだけだから後で", "納得したら進めて", "頼んだ変更ではない"),
-        *("いいメッセージだね、後でコミットして", "明日がいいね、コミットして", "両方だめ", "どちらか一つOK"),
+        *("いいメッセージだね、後でコミットして", "英語だといいな、コミットして", "両方だめ", "どちらか一つOK"),
     ],
 )
 def test_no_remark_and_no_count_makes_a_yes_of_anything_else(text: str) -> None:
