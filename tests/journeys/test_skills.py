@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -269,8 +270,12 @@ async def test_what_a_command_lists_as_allowed_is_asked_about_once_and_holds_for
     tmp_path: Path, agreed: str, language: str
 ) -> None:
     write(tmp_path / "user/.claude/commands/save.md", f"---\nallowed-tools: {LISTED}\n---\nSave.")
-    turn = [*(decide(one, next_step="continue") for one in (EMPTY, DOCS, CODE)), HELLO]
-    story = Story(tmp_path, [*turn, *turn, *turn], mode="ask", language=language)
+    turns: list[dict[str, Any]] = []
+    for number in range(3):
+        # Each turn writes something else, since a text that is there already is not asked about.
+        edits = [act("file_ops.write_file", path=path, content=f"A = {number}\n") for path in ("docs/a.md", "a.py")]
+        turns += [*(decide(one, next_step="continue") for one in (EMPTY, *edits)), HELLO]
+    story = Story(tmp_path, turns, mode="ask", language=language)
     story.answers = [Answer(choice=agreed)] + [Answer(choice="yes")] * 20
     await story.chat.run_command("/save")
     first, *gates = story.questions

@@ -22,7 +22,7 @@ LABEL = 80
 
 CLOCK = (
     r"(?<![0-9])[0-9]++"
-    r"(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)?+ ?+(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
+    r"(?::[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?|(?:\.[0-9]++)? ?(?:[nuµm]?s|secs?|seconds?|mins?|minutes?)\b)"
 )
 ADDRESS = r"0x[0-9a-fA-F]{4,}"
 COMMIT_NAME = r"\b[0-9a-f]{7,40}\b"

@@ -7,7 +7,7 @@ from functools import lru_cache
 MOST_LINES, LONGEST_SECTION = 50_000, 1000
 HEADER = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]'
 SETTING = r"(?s)([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?"
-WHOLE_LINE = r'((?:[^"\\#;\n]|\\[\s\S]|"(?:[^"\\\n]|\\[\s\S])*+")*+)(?:[#;][^\n]*+)?(?:\n|\Z)'
+WHOLE_LINE = r'((?:[^"\\#;\n]|\\[\s\S]|"(?:[^"\\\n]|\\[\s\S])*")*)(?:[#;][^\n]*+)?(?:\n|\Z)'
 BOOLEAN = frozenset(("true", "false", "yes", "no", "on", "off", "1", "0", ""))
 # Settings that name no program and no other file with settings. Any other setting may make git run a program.
 HARMLESS = (
@@ -15,14 +15,14 @@ HARMLESS = (
     r"|eol|safecrlf|quotepath|abbrev|compression|bigfilethreshold|checkstat|trustctime|protecthfs|protectntfs"
     r"|untrackedcache|preloadindex|commitgraph|multipackindex|longpaths|sparsecheckout|sparsecheckoutcone)"
     r"|extensions\.(?:objectformat|worktreeconfig|refstorage)"
-    r"|remote\.(?>.*\.)(?:url|pushurl|fetch|push|tagopt|prune|mirror|skipdefaultupdate|skipfetchall|gh-resolved)"
-    r"|submodule\.(?>.*\.)(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
+    r"|remote\.(?:.*\.)(?:url|pushurl|fetch|push|tagopt|prune|mirror|skipdefaultupdate|skipfetchall|gh-resolved)"
+    r"|submodule\.(?:.*\.)(?:url|active|branch|path|ignore|fetchrecursesubmodules)"
     r"|diff\.(?:algorithm|renames|renamelimit|mnemonicprefix|noprefix|context|colormoved|wserrorhighlight)"
     r"|merge\.(?:ff|conflictstyle|autostash|renames)|commit\.(?:verbose|cleanup|status)|log\.(?:date|decorate|follow)"
     r"|branch\.(?!.*\.mergeoptions$).*|(?:user|color|column|pull|push|fetch|rebase|index|pack|status)\..*"
     r"|(?:gc|init)\.(?!recentobjectshook|templatedir).*"
     r"|lfs\.(?:url|pushurl|repositoryformatversion|fetchinclude|fetchexclude|concurrenttransfers|allowincompletepush)"
-    r"|lfs\.(?:(?>.*\.)(?:access|locksverify)|locksverify)"
+    r"|lfs\.(?:(?:.*\.)(?:access|locksverify)|locksverify)"
 )
 
 

@@ -28,7 +28,7 @@ ENDINGS = (
 HARMLESS = re.compile(r".*[._-](?:example|sample|template|dist|pub)(?:\.(?:ya?ml|json|toml|ini|txt|env))?|.*\.pem\.txt")
 COPY = r"(?:copy|copie|kopie|bak|backup|old|orig|save|sw[a-p]|un)"
 COPIED = re.compile(
-    rf"[~#]+$|(?:[ ._-]+\(?(?:{COPY}\d*|\d+(?:-+\d+)*+)\)?|\(\d+\))++[~#-]*(?=(?:\.[a-z]\w{{0,9}})?$)"
+    rf"[~#]+$|(?:[ ._-]+\(?(?:{COPY}\d*|\d+)\)?|\(\d+\))+[~#-]*(?=(?:\.[a-z]\w{{0,9}})?$)"
     rf"|^(?:[.#]*#|(?:{COPY}|\d[\d-]*)[ _-]+(?:of )?)"
 )
 """Matches the parts that an editor or a person adds to the name of a copy. A copy of a secret file is a secret too."""
