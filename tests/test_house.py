@@ -104,7 +104,7 @@ def test_no_pattern_needs_a_later_python(house: House) -> None:
     """Python 3.11.2, as plain Debian has it, matches groups that give nothing back (`(…)++`, `(?>…)`) wrongly."""
     texts = {name: module.text for name, module in house.modules.items()}
     texts |= {str(path): path.read_text(encoding="utf-8") for path in LANGUAGES.glob("*/patterns/*.txt")}
-    assert not [name for name, text in texts.items() if re.search(r"\(\?>|(?<![\\&'])\)[*+?}]\+", text)]
+    assert not [name for name, text in texts.items() if re.search(r"\(\?>|\)[*+?}]\+(?!,)", text)]
 
 
 def test_both_languages_have_the_same_templates_with_the_same_placeholders() -> None:
