@@ -21,6 +21,8 @@ UNSEEN = (CommandFacts(folder="/work/pond"), CommandFacts(folder="/work/pond", g
         "git remote -v",
         "git config --get user.name",
         "git grep -n quack",
+        "git log --graph --simplify-by-decoration --decorate-refs=refs/tags",
+        "git log --min-parents=2 --exclude=refs/wip --all",
     ],
 )
 def test_reading_recorded_data_is_safe_in_every_repository(command: str, facts: CommandFacts) -> None:
@@ -48,6 +50,9 @@ def test_comparing_contents_is_safe_only_after_the_settings_were_checked(command
         "git show HEAD:src/duck.py",
         "git --no-pager blame duck.py",
         "git stash list",
+        "git log --diff-filter=A --name-only --format= -- newsfragments | head -8",
+        "git diff --diff-filter=rm --inter-hunk-context=3 HEAD",
+        "git show --find-object=abc123 --dirstat=files,10 HEAD",
         "cd /work/pond && git status",
     ],
 )
@@ -68,6 +73,10 @@ def test_reading_is_safe_once_the_repository_was_checked(command: str) -> None:
         "git log --output=log.txt",
         "git log --outp=log.txt",
         "git diff --ext-diff",
+        "git diff --diff-filter=A --output=log.txt",
+        "git log --filter=rm",
+        "git log --diff-filter=A --exec=rm",
+        "git show --remerge-diff HEAD",
         "git show --textconv HEAD",
         "git cat-file --filters HEAD:a",
         "git grep -Ovim quack",

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from duckflow.safety.commands.parse import parse
 from duckflow.safety.commands.paths import Scene
+from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
 from duckflow.safety.commands.verdict import CommandFinding, TooMuch, ask, danger
 from duckflow.safety.commands.words import WRAPPERS, Call, Word, joined, names
 
@@ -186,8 +187,11 @@ def _literals(text: str) -> Iterator[str]:
 
 def _option_texts(call: Call) -> Iterator[CommandFinding | str]:
     """Yields commands in options, in sed's scripts, in the settings of ssh and the small languages of database
-    clients."""
+    clients. An option that a reading program is known to have runs nothing, whatever its name: `--diff-filter`."""
+    reader = READERS.get(call.program) or GIT_READERS.get(call.program)
     for index, text in enumerate(call.texts):
+        if reader and text.startswith("--") and text.partition("=")[0] in reader.options:
+            continue
         match = RUNS_BY_OPTION.match(text) or RUNS_BY_LETTER.match(f"{call.program} {text}")
         if match:
             yield ask("option_changes", program=call.program, option=text)

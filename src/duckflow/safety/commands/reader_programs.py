@@ -23,14 +23,25 @@ DIFF_OPTIONS = (
     "--merge-base --ignore-all-space --ignore-space-change --ignore-space-at-eol --ignore-blank-lines --diff-filter "
     "--no-renames --exit-code --quiet --unified --patience --histogram --diff-algorithm --raw --compact-summary "
     "--relative --text --function-context --no-ext-diff --no-textconv --no-prefix --pickaxe-regex --root "
-    "--no-commit-id --cc --always "
+    "--no-commit-id --cc --always --minimal --anchored --inter-hunk-context --dirstat --cumulative --dirstat-by-file "
+    "--stat-width --stat-name-width --stat-count --full-index --binary --break-rewrites --find-copies-harder "
+    "--find-object --pickaxe-all --irreversible-delete --color-moved --color-moved-ws --no-color-moved "
+    "--ignore-cr-at-eol --ignore-matching-lines --ignore-submodules --indent-heuristic --src-prefix --dst-prefix "
+    "--line-prefix --default-prefix --word-diff-regex --ws-error-highlight --rename-empty --no-rename-empty "
+    "--no-relative --no-indent-heuristic --patch-with-stat --patch-with-raw --skip-to --rotate-to "
 )
 LOG_OPTIONS = (
     "qgcmtlEFP n: L: --oneline --graph --decorate --no-decorate --all --branches --tags --remotes --since --until "
     "--after --before --author --committer --grep --max-count --skip --follow --reverse --merges --no-merges "
     "--first-parent --pretty --format --date --abbrev-commit --topo-order --date-order --left-right --cherry-pick "
     "--boundary --regexp-ignore-case --extended-regexp --fixed-strings --not --no-walk --notes --no-notes --count "
-    "--numbered --email --group " + DIFF_OPTIONS
+    "--numbered --email --group --glob --exclude --min-parents --max-parents --all-match --invert-grep --source "
+    "--simplify-by-decoration --simplify-merges --full-history --dense --sparse --ancestry-path --walk-reflogs "
+    "--cherry --cherry-mark --left-only --right-only --children --parents --show-linear-break "
+    "--encoding --expand-tabs --no-expand-tabs --no-abbrev-commit --relative-date --author-date-order --log-size "
+    "--mailmap --no-mailmap --use-mailmap --decorate-refs --decorate-refs-exclude --clear-decorations "
+    "--since-as-filter --grep-reflog --perl-regexp --basic-regexp "
+    "--combined-all-paths --remove-empty --reflog --merge " + DIFF_OPTIONS
 )
 TABLE = r"""
 cat | AbeEnstTuv --number --number-nonblank --show-all --squeeze-blank --show-ends --show-tabs --show-nonprinting |
