@@ -505,3 +505,40 @@ def test_files_alone_do_not_show_a_criterion_that_names_none(tmp_path: Path, suc
     step = Step(name="Core", description="game.py", success=success, task_list=TaskList(tasks=[written]))
     state = AgentState(session_id="s", folder=str(tmp_path), language="en")
     assert proof(state, step, WorkFolder(Workspace(tmp_path))) == shown
+
+
+GREP = "grep -n limit=3 README.rst"
+RAN_BEFORE = Evidence(
+    command="pytest -q",
+    ok=True,
+    text="pytest -q: exit code 0",
+    check=CheckReport(check="pytest", kind="tests", ok=True),
+)
+LOOKED = Evidence(command=GREP, ok=True, text=f"{GREP}: exit code 0")
+
+
+@pytest.mark.parametrize(
+    ("success", "path", "shown"),
+    [
+        (f"`{GREP}` finds a line", "README.rst", LOOKED.text),
+        (f"`{GREP}` で一行見つかる", "README.rst", LOOKED.text),
+        ("the example shows the new parameter", "README.rst", ""),
+        ("the new parameter works", "join.py", RAN_BEFORE.text),
+    ],
+)
+def test_a_check_that_looks_at_none_of_a_steps_files_shows_nothing(
+    tmp_path: Path, success: str, path: str, shown: str
+) -> None:
+    (tmp_path / path).write_text("p.join(words, limit=3)\n")
+    step = Step(name="Show it", description=path, success=success, files=(path,))
+    state = AgentState(session_id="s", folder=str(tmp_path), language="en")
+    state = state.model_copy(update={"evidence": [LOOKED, RAN_BEFORE], "files_changed": [path]})
+    assert proof(state, step, WorkFolder(Workspace(tmp_path))) == shown
+
+
+@pytest.mark.parametrize(
+    "success",
+    [f"`{GREP}` finds nothing", f"`{GREP}` で何も見つからない", f"README.rst shows `{GREP}`", "`grep` is not needed"],
+)
+def test_a_quoted_command_is_no_check_where_it_is_a_text_or_should_find_nothing(success: str) -> None:
+    assert all(thing.kind == "file" for thing in named_in(success))

@@ -182,7 +182,11 @@ def _pieces(sentence: str) -> Iterator[Piece]:
             yield Piece("text", text, text_before, text_after)
         elif kind == "file" or re.fullmatch(FILE, text):
             yield Piece("file", text, text_before, text_after)
-        elif kind == "command" or _is_command(match, text, text_before, text_after):
+        elif (
+            kind == "command"
+            or _is_command(match, text, text_before, text_after)
+            or (len(pieces) == 1 and not text_before.strip() and _reads_something(match["code"] or "", text_after))
+        ):
             yield Piece("command", text, text_before, text_after)
         elif _around("criteria.printed", text_before, text_after) or not (
             len(text) == 1 or _around("criteria.result", text_before, text_after)
@@ -205,6 +209,18 @@ def _is_command(match: re.Match[str], text: str, before: str, after: str) -> boo
     if not match["code"] or not re.match(r"[./\w-]+(?:\s|$)", match["code"]):
         return False
     return _around("criteria.run", before, after)
+
+
+def _reads_something(code: str, after: str) -> bool:
+    """Says whether code is a whole call of a program that only reads, with options or files (`grep -n x a.md`), and the
+    words after it do not say that it should find nothing."""
+    from duckflow.safety.commands.reader_programs import GIT_READERS, READERS
+
+    words = code.split()
+    has_options_or_files = any(word.startswith("-") or re.fullmatch(FILE, word) for word in words[1:])
+    is_reader = has_options_or_files and (words[0] in READERS or " ".join(words[:2]) in GIT_READERS)
+    finds_nothing = search("checks.not_before", after) or search("criteria.gone", after)
+    return is_reader and not finds_nothing and not begins("criteria.absent_after", after)
 
 
 def _subject(pieces: list[Piece], subjects: list[int], number: int) -> int | None:

@@ -262,7 +262,8 @@ def _is_own(evidence: Evidence, step: Step, files: Sequence[str], folder: WorkFo
     if SYNTAX_ONLY.get(call[0]) in call or any(RUNS_NOTHING.fullmatch(word) for word in call[1:]):
         return False
     if evidence.check:
-        return evidence.check.ok is not None
+        # A check that a change of the step's files leaves valid, may have run before it, and says nothing of them.
+        return evidence.check.ok is not None and (not files or any(map(evidence.outdated_by, files)))
     names = [path.rpartition("/")[2] for path in files]
     modules = [name.partition(".")[0] for name in names]
     if INLINE & set(call):
