@@ -320,6 +320,28 @@ async def test_a_yes_that_the_model_passes_on_takes_one_key(tmp_path: Path, lang
     turn.cancel()
 
 
+@pytest.mark.parametrize(
+    ("language", "confirmed"),
+    [
+        ("en", "yes, go ahead, and no need to ask me for each edit"),
+        ("en", "y"),
+        ("ja", "はい、編集のたびに聞かなくていいです"),
+    ],
+)
+async def test_the_scope_of_a_yes_counts_at_the_confirmation_as_at_the_plan(
+    tmp_path: Path, language: str, confirmed: str
+) -> None:
+    said = "that is exactly what the team had in mind" if language == "en" else "チームの考えとぴったり合っています"
+    story = Typing(tmp_path, [*PLAN_SHOWN, passes_on(said, background=True)], mode="ask", language=language)
+    await story.tell("make a snake game")
+    turn = asyncio.create_task(story.tell(said))
+    await story.asked()
+    assert (await story.chat.take(confirmed)).meaning == "answer"
+    await until(story, lambda: bool(story.all(JobStarted)))
+    assert [given.rule.key for given in story.all(PermissionGiven)] == ["permission.edits"] * (confirmed != "y")
+    turn.cancel()
+
+
 async def test_a_model_that_always_passes_on_a_yes_gets_none(tmp_path: Path) -> None:
     """Every sentence that is no yes, of all sets: the user would have to press a key, or the call is refused."""
     story = Story(tmp_path, PLAN_SHOWN)

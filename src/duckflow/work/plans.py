@@ -62,9 +62,8 @@ class PlanApproval:
         session.subscribe(self._hear, PlanChanged)
 
     async def approve(self, plan: Plan, answer: WholeAnswer = PLAIN_YES) -> str | Ending:
-        """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. If the
-        user's yes is valid for longer, the permission rule for the plan's files is added. A plan whose steps are all
-        done, because the others were dropped, ends with the yes."""
+        """Approves a plan. Returns the instruction with which the model begins, or the ending of the turn. A yes that
+        holds for longer adds the rule for the plan's files. A plan whose steps are all done ends with the yes."""
         self._session.emit(PlanChanged(plan=plan.agreed(self._session.state.turn)))
         self._session.emit(Noticed(what=say("plan.approved", name=plan.name)))
         self._phases.plan_approved()
@@ -97,15 +96,16 @@ class PlanApproval:
         answer = read_whole(self.words_of(newest_message.text), state.language)
         confirmation = Answer(choice="yes" if answer.plain_yes else "no")
         if answer.may_be_yes and not answer.plain_yes:
-            confirmation = await self.confirm_start(plan, in_background=background or answer.background)
+            background |= answer.background
+            confirmation = await self.confirm_start(plan, in_background=background)
+            answer = read_whole(confirmation.said, state.language) if confirmation.said else answer
         if confirmation.choice != "yes":
             why = note(state.language, "approve_no_yes")
             why += "\n" + note(state.language, "user_says", text=confirmation.text) if confirmation.text else ""
             raise ToolError(why, "plan.not_approved", name=plan.name)
         objection = await self.approve(plan, answer._replace(background=background or answer.background))
-        return (
-            objection if isinstance(objection, str) else note(state.language, "approve_in_background", plan=plan.name)
-        )
+        started = note(state.language, "approve_in_background", plan=plan.name)
+        return objection if isinstance(objection, str) else started
 
     def overhear(self) -> None:
         """Notes that the newest message does not answer the question whether the plan's draft is approved."""
@@ -178,13 +178,14 @@ class PlanAnswer(Policy):
         return turn.note("plan_waits", plan=plan.name)
 
     async def _of_others(self, text: str, language: str, plan: Plan) -> str | Ending | None:
-        """Asks the user to confirm a yes that came from somebody else. A wider permission in it does not count."""
+        """Asks the user to confirm a yes that came from somebody else, whose words give no wider permission."""
         answer, in_background = read_answer(text, language=language), read_whole(text, language).background
         if answer is None or answer.choice != "yes":
             return None
-        if (await self._approval.confirm_start(plan, in_background=in_background)).choice != "yes":
+        if (confirmation := await self._approval.confirm_start(plan, in_background=in_background)).choice != "yes":
             return None
-        return await self._approval.approve(plan, PLAIN_YES._replace(background=in_background))
+        own_words = read_whole(confirmation.said, language)
+        return await self._approval.approve(plan, own_words._replace(background=in_background or own_words.background))
 
 
 def _told_of_jobs(turn: TurnSoFar) -> str:
