@@ -530,7 +530,7 @@ def test_a_check_that_looks_at_none_of_a_steps_files_shows_nothing(
     tmp_path: Path, success: str, path: str, shown: str
 ) -> None:
     (tmp_path / path).write_text("p.join(words, limit=3)\n")
-    step = Step(name="Show it", description=path, success=success, files=(path,))
+    step = Step(name="Show it", description=path, success=success, files=[path])
     state = AgentState(session_id="s", folder=str(tmp_path), language="en")
     state = state.model_copy(update={"evidence": [LOOKED, RAN_BEFORE], "files_changed": [path]})
     assert proof(state, step, WorkFolder(Workspace(tmp_path))) == shown

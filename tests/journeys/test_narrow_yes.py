@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import Noticed
+from duckflow.events.types import ActionFinished, Noticed, PermissionGiven
 from duckflow.i18n.template import note
 from tests.journeys.plans import Typing
 from tests.journeys.story import act, decide, respond
@@ -125,3 +125,90 @@ async def test_a_yes_for_more_lifts_the_limit(tmp_path: Path) -> None:
         await story.chat.take(said)
     await turn
     assert (story.folder / "docs/b.py").exists() and len(story.gates()) == 2
+
+
+PYTEST = "python -m pytest -q -p no:cacheprovider tests/test_join.py"
+
+
+def held(*paths: str, command: str = "") -> str | dict[str, object]:
+    calls = [act("file_ops.write_file", path=path, content="def test_it(): pass\n") for path in paths]
+    calls += [act("shell.run", command=command)] if command else []
+    return decide(*calls, next_step="continue")
+
+
+CODE, TEST, README = "pond/join.py", "tests/test_join.py", "README.rst"
+KINDS = "yes, but only in the code and the tests, leave the README. And don't ask again for pytest"
+KINDS_JA = "はい、コードとテストの中だけで、READMEはそのままで。pytestはもう聞かなくていいです"
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", KINDS), ("ja", KINDS_JA)])
+@pytest.mark.parametrize("paths", [(CODE, TEST), (CODE, TEST, README)])
+async def test_a_limit_by_kinds_of_files_and_a_program_is_carried_out(
+    tmp_path: Path, language: str, said: str, paths: tuple[str, ...]
+) -> None:
+    replies = [held(*paths, command=PYTEST), held(command=PYTEST), OK]
+    story = Typing(tmp_path, replies, mode="ask", native=True, language=language)
+    turn = asyncio.create_task(story.tell("do it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    ran = [event.result for event in story.all(ActionFinished) if event.result.operation == "shell.run"]
+    assert (story.folder / CODE).exists() and (story.folder / TEST).exists() and [one.ok for one in ran] == [True] * 2
+    assert not (story.folder / README).exists() and len(story.gates()) == 1
+    assert [given.rule.values["pattern"] for given in story.all(PermissionGiven)] == ["pytest"]
+    assert (note(language, "narrowed", reason=said) in story.prompt()) == (README in paths)
+
+
+@pytest.mark.parametrize(
+    ("said", "paths", "done"),
+    [
+        ("yes, only these two files", (CODE, TEST), (CODE, TEST)),
+        ("yes, but only those files", (CODE, TEST), (CODE, TEST)),
+        ("yes, only these two files", (CODE, TEST, README), ()),
+        ("yes, but not the README", (CODE, README), (CODE,)),
+        ("yes, but not the README", (CODE, TEST), (CODE, TEST)),
+        ("yes, but leave the readme alone", (CODE, "docs/readme.md"), (CODE,)),
+        ("yes, but don't touch the docs", (CODE, "docs/a.md"), (CODE,)),
+        ("yes, but don't touch the tests", (CODE, TEST), (CODE,)),
+        ("yes, but only the one in notes", (CODE, "notes/a.md"), ("notes/a.md",)),
+        ("yes, but only the one in notes", (CODE, "notes/a.md", "notes/b.md"), ()),
+        ("yes, but only the code", (CODE, TEST, README, "setup.cfg"), (CODE,)),
+        ("yes, just code and tests", (CODE, TEST, README), (CODE, TEST)),
+        ("yes, but only the code of the parser", (CODE,), ()),
+        ("yes, but only the name in the code", (CODE,), ()),
+        ("yes, but only in the code, with tabs", (CODE,), ()),
+        ("yes, but only if the tests pass", (CODE, TEST), ()),
+        ("yes, but only the tests", (CODE, README), ()),
+        ("yes, but not the API", (CODE, "pond/api.py"), ()),
+        ("はい、この二つのファイルだけで", (CODE, TEST), (CODE, TEST)),
+        ("はい、でもREADMEはそのままで", (CODE, TEST), (CODE, TEST)),
+        ("はい、コードだけ", (CODE, TEST), (CODE,)),
+    ],
+)
+async def test_what_a_limit_surely_means_is_done_and_nothing_else(
+    tmp_path: Path, said: str, paths: tuple[str, ...], done: tuple[str, ...]
+) -> None:
+    story = Typing(tmp_path, [held(*paths), OK], mode="ask", native=True, language="en" if said.isascii() else "ja")
+    turn = asyncio.create_task(story.tell("do it"))
+    question = await story.asked()
+    await story.chat.take(said)
+    if not done and question in story.chat.questions:
+        await story.chat.take("no")
+    await turn
+    assert [path for path in paths if (story.folder / path).exists()] == [*done] and len(story.gates()) == 1
+    assert not story.all(PermissionGiven)
+
+
+@pytest.mark.parametrize(
+    "said", ["yes, but not the README", "yes, but leave the docs", "yes, but only the tests", "yes, only these files"]
+)
+async def test_a_command_may_change_what_should_stay(tmp_path: Path, said: str) -> None:
+    story = Typing(tmp_path, [held(CODE, TEST, command="python3 make.py"), OK], mode="ask", native=True)
+    (story.folder / "make.py").write_text("open('README.rst', 'w')\n")
+    turn = asyncio.create_task(story.tell("do it"))
+    question = await story.asked()
+    await story.chat.take(said)
+    if question in story.chat.questions:
+        await story.chat.take("no")
+    await turn
+    assert not (story.folder / README).exists()

@@ -306,6 +306,8 @@ class Gatekeeper:
                 ]
                 ids = frozenset(risky_action.action.action_id for risky_action in actions if len(actions) < len(risky))
                 names_all = len(actions) == len(risky)
+                if answer.kept_scope and (rules := self._meant(answer.about, risky, "session")):
+                    self._allow(rules, "session", answer.about)
                 return Clearance(names_all, asked=True, reason=answer.text, wish=not names_all, only=ids)
             case "edit" if "edit" in offered_keys:
                 return Clearance(True, asked=True, edited=answer.text)

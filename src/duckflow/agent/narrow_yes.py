@@ -5,9 +5,12 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from duckflow.i18n.answer_scope import without
 from duckflow.i18n.answers import WholeAnswer, read_whole, without_reference
-from duckflow.i18n.words import begins, fullmatch
+from duckflow.i18n.words import begins, fullmatch, languages_in, rules
 from duckflow.safety.path_names import named_files
+from duckflow.state.action import DOCUMENT_NAMES, is_checked
+from duckflow.state.checks import belongs_to_tests
 from duckflow.state.question import Answer, GateRequest
 from duckflow.tools.undo_turn import files_meant, without_spared
 
@@ -22,22 +25,94 @@ MODULE = 2
 """The number of the word that names the module after `python -m`."""
 UNDO = ("undo",)
 """The operations of a question about an undo."""
+KINDS = ("tests", "code", "documents")
+"""The kinds of files that a yes may name; `test code` is read as tests."""
+DOCUMENT = rf"(?i)(?<![A-Za-z0-9_./-])(?:{'|'.join(sorted(DOCUMENT_NAMES))})(?![A-Za-z0-9_/-]|\.\w)"
+"""Matches the name of a well-known document without its ending: `the README`."""
+LAST_PART = r"^(.*\S)[,;.、。]\s*([^,;.、。]+)$"
+"""Splits a text before its last clause."""
 
 
 def answer_for_some(text: str, whole: WholeAnswer, gate: GateRequest, language: str) -> Answer | None:
     """Returns a yes that says for which files, folders or programs it is, or which files should stay. It sets up no
-    rule: the rule could be about others. For an undo no yes is needed: naming files chooses them."""
+    rule but one for a program of the Gate that it names as such: another rule could be about others. For an undo no yes
+    is needed: naming files chooses them."""
     paths, is_undo = [impact.path for impact in gate.impacts], gate.operations == UNDO
     if whole.agreed is None and not is_undo:
         return None
-    narrow_yes = None if is_undo else read_narrow_yes(whole.rest or text, gate, language)
+    program = "" if whole.agreed is None or is_undo else _program_with_rule(whole.agreed, gate)
+    narrow_yes = None if is_undo else _read_clauses(whole.rest or text, gate, program, language)
     if narrow_yes is None:
         files = (files_meant if is_undo else without_spared)(text, paths, language)
         narrow_yes = None if files is None else NarrowYes(files)
+        program = ""
     if narrow_yes is None:
         return None
     subjects, limit = narrow_yes
-    return Answer(choice="yes", text=text.strip() if subjects else "", paths=subjects, limit=limit)
+    words = text.strip() if subjects else ""
+    return Answer(choice="yes", text=words, paths=subjects, limit=limit, about=program, kept_scope=bool(program))
+
+
+def _program_with_rule(agreed: WholeAnswer, gate: GateRequest) -> str:
+    """Returns the program of the Gate that the user need not be asked about again, if they have named one."""
+    names = {name for command in gate.commands for call in _programs(command.removeprefix("$ ")) for name in call}
+    return agreed.about if agreed.scope == "session" and agreed.about in names else ""
+
+
+def _read_clauses(wording: str, gate: GateRequest, program: str, language: str) -> "NarrowYes | None":
+    """Reads what a yes is for. Clauses at its end may say which files stay as they are; those are taken away."""
+    spared_paths = set[str]()
+    paths = [impact.path for impact in gate.impacts]
+    while split_wording := re.match(LAST_PART, wording.strip().rstrip("。.!！")):
+        marked_clause, named_paths = _with_documents(split_wording[2], paths, language)
+        if not fullmatch("scopes.spared_named", marked_clause, language):
+            break
+        wording, spared_paths = split_wording[1], spared_paths | {*named_paths}
+    narrow_yes = read_narrow_yes(wording, gate, language, (program,) if program else ())
+    if narrow_yes is None:
+        marked_wording, named_paths = _with_documents(wording, paths, language)
+        commands = [one for one in gate.commands if _all_named(_programs(one.removeprefix("$ ")), (program,))]
+        left_paths = [path for path in paths if path not in {*named_paths, *spared_paths}]
+        is_exception = fullmatch("scopes.spared_named", marked_wording, language) and left_paths
+        if not is_exception or (len(left_paths) == len(paths) and len(commands) < len(gate.commands)):
+            # Nobody knows whether another command changes what should stay.
+            return None
+        return NarrowYes((*left_paths, *commands) if len(left_paths) < len(paths) else ())
+    if not spared_paths:
+        return narrow_yes
+    everything = (*paths, *gate.commands)
+    subjects = tuple(name for name in narrow_yes.subjects or everything if name not in spared_paths)
+    limit = tuple(name for name in narrow_yes.limit if name not in spared_paths)
+    return NarrowYes(subjects if len(subjects) < len(everything) else (), limit) if subjects and limit else None
+
+
+def _with_documents(wording: str, paths: Sequence[str], language: str) -> tuple[str, list[str]]:
+    """Returns the wording with marks in place of files that should stay, of kinds of files and of well-known documents,
+    and those of `paths` that these may be."""
+    wording, named_paths = named_files(wording, paths, "@")
+
+    def document(name: re.Match[str]) -> str:
+        stem = name[0].casefold()
+        named_paths.extend(path for path in paths if stem in path.casefold().rpartition("/")[2])
+        return "#"
+
+    wording = re.sub(DOCUMENT, document, wording)
+    for kind in KINDS:
+        wording, matches = without(f"kinds.{kind}", wording, "#", language)
+        named_paths += [path for path in paths if matches and _is_of_kind(path, kind, sure=False)]
+    return wording, named_paths
+
+
+def _is_of_kind(path: str, kind: str, *, sure: bool) -> bool:
+    """Says whether a file surely is of a kind, or may be."""
+    from duckflow.code.syntax import language_of
+
+    has_code = language_of(path) is not None
+    if kind == "tests":
+        return belongs_to_tests(path) and is_checked(path) if sure else "test" in path.casefold()
+    if kind == "code":
+        return has_code and is_checked(path) and not belongs_to_tests(path) if sure else is_checked(path)
+    return not is_checked(path) if sure else not has_code
 
 
 def may_be_met(whole: WholeAnswer, text: str, language: str) -> bool:
@@ -57,10 +132,14 @@ class NarrowYes(NamedTuple):
     """The files and folders that the user named."""
 
 
-def read_narrow_yes(wording: str, gate: GateRequest, language: str) -> NarrowYes | None:
+def read_narrow_yes(
+    wording: str, gate: GateRequest, language: str, allowed_programs: Sequence[str] = ()
+) -> NarrowYes | None:
     """Returns what of the Gate a text such as `but only in src/ and tests/` allows. Returns None if nothing of the Gate
-    surely is what the text names, or if the text says anything else."""
+    surely is what the text names, or if the text says anything else. Runs of `allowed_programs` are allowed, too."""
     paths, folders, others = [impact.path for impact in gate.impacts], set[str](), list[str]()
+    shorter_wording, ones = without("kinds.the_one", wording, "", language)
+    wording = " ".join(shorter_wording.split()) if ones else wording
     for path in paths:
         folders |= {str(parent) for parent in PurePosixPath(path).parents} - {".", "/"}
     own_names = {*paths, *folders, *(path.rpartition("/")[2] for path in paths)}
@@ -88,16 +167,40 @@ def read_narrow_yes(wording: str, gate: GateRequest, language: str) -> NarrowYes
     programs = {command: _programs(command.removeprefix("$ ")) for command in gate.commands}
     all_programs = {name for calls in programs.values() for names in calls for name in names}
     wording, named_programs = named_files(wording, all_programs, "@")
+    wording, kind_paths = _with_kinds(wording, paths, language)
     is_condition = fullmatch("scopes.only_named", wording, language) is None
     if is_condition and not fullmatch("scopes.if_named", wording, language):
         return None
-    limit = (*named_paths, *named_folders, *others)
+    limit = (*named_paths, *named_folders, *others, *kind_paths)
     subjects = [path for path in paths if within(path, limit)]
-    subjects += [command for command, calls in programs.items() if _all_named(calls, named_programs)]
+    # "Only the tests" may also mean to run them.
+    means_run = gate.commands and kind_paths and all(map(belongs_to_tests, (*limit,)))
+    if (ones and len(subjects) != 1) or (means_run and not fullmatch("scopes.if_named", wording, language)):
+        return None
+    program_names = (*named_programs, *allowed_programs)
+    subjects += [command for command, calls in programs.items() if _all_named(calls, program_names)]
     fits_all = len(subjects) == len(paths) + len(programs)
     if not subjects or (is_condition and not fits_all):
         return None
     return NarrowYes(() if fits_all else tuple(subjects), limit)
+
+
+def _with_kinds(wording: str, paths: Sequence[str], language: str) -> tuple[str, list[str]]:
+    """Returns the wording with marks in place of kinds of files, and of all files that are shown ("these two files"),
+    and those of `paths` that surely are meant."""
+    meant_paths = list[str]()
+    for kind in KINDS:
+        wording, matches = without(f"kinds.{kind}", wording, "@", language)
+        meant_paths += [path for path in paths if matches and _is_of_kind(path, kind, sure=True)]
+    marked_wording, matches = without("kinds.shown", wording, "@", language)
+    counts = {str(len(paths)), ""}
+    for code in languages_in(wording, language):
+        counts |= {
+            rule.listed[len(paths) - 1] for rule in rules(code, "kinds.numbers") if len(paths) <= len(rule.listed)
+        }
+    if matches and all((match["number"] or "").casefold() in counts for match in matches):
+        wording, meant_paths = marked_wording, [*meant_paths, *paths]
+    return wording, list(dict.fromkeys(meant_paths))
 
 
 def within(path: str, limit: Sequence[str]) -> bool:
