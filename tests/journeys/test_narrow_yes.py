@@ -1,12 +1,19 @@
 """A yes that is limited to some files, folders or programs counts where what is held fits, and holds for the rest."""
 
 import asyncio
+import io
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from duckflow.events.types import ActionFinished, Noticed, PermissionGiven
 from duckflow.i18n.template import note
+from duckflow.i18n.words import Words
+from duckflow.state.data import WISHED
+from duckflow.ui.console.printer import Printer
+from duckflow.ui.console.screen import Screen
+from duckflow.view.items import ActionItem
 from tests.journeys.plans import Typing
 from tests.journeys.story import act, decide, respond
 
@@ -212,3 +219,17 @@ async def test_a_command_may_change_what_should_stay(tmp_path: Path, said: str) 
         await story.chat.take("no")
     await turn
     assert not (story.folder / README).exists()
+
+
+async def test_a_wish_that_holds_several_actions_back_is_one_sentence(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [held(CODE, TEST), OK], mode="ask", native=True)
+    turn = asyncio.create_task(story.tell("do it"))
+    await story.asked()
+    await story.chat.take("yes, but use tabs")
+    await turn
+    results = [event.result for event in story.all(ActionFinished) if event.result.for_user.key == WISHED]
+    assert [result.for_user.values["what"] for result in results] == [f"{CODE}, {TEST}"] * 2
+    screen = Screen(Printer(Console(file=(out := io.StringIO()), width=80)), Words("en"))
+    for gate in ("first", "first", "second"):
+        screen.draw(ActionItem(gate, 1, 0.0, "file_ops.write_file", "failed", gate=gate, result=results[0]))
+    assert out.getvalue().count("Not done yet") == 2, "once for each Gate"

@@ -23,7 +23,7 @@ from duckflow.forms.form import ParsedReply
 from duckflow.i18n.asking import only_wonders, tells_of_done
 from duckflow.i18n.template import note
 from duckflow.safety.risk import Mode
-from duckflow.state.action import RESPOND, Action, ActionResult, Decision
+from duckflow.state.action import RESPOND, Action, ActionResult, Decision, subjects_of
 from duckflow.state.data import LEFT_OUT, REFUSED, WISHED, said
 from duckflow.state.message import ERROR, Message
 from duckflow.state.phase import Phase
@@ -335,11 +335,11 @@ class Dispatcher:
     async def _refuse(self, ready: list[Ready], no: Clearance, done: Dispatched, actor: Actor) -> list[Action]:
         """Ends the actions that the user has refused. Returns the actions that the user was not asked about."""
         others = [call.action for call in ready if no.asked_about and call.action.action_id not in no.asked_about]
+        refused = [call.action for call in ready if call.action not in others]
         note_name = "narrowed" if no.only else "wished" if no.wish else "refused_why" if no.reason else "refused"
         for_model = (no.reason or self._note("nobody")) if no.nobody else self._note(note_name, reason=no.reason)
         phrase_key = LEFT_OUT if no.nobody else WISHED if no.wish else REFUSED
-        for action in (call.action for call in ready if call.action not in others):
-            subject = action.about or action.operation
+        for action, subject in zip(refused, subjects_of(refused, together=no.wish), strict=True):
             tool_error = ToolError(for_model, phrase_key, operation=subject, reason=no.reason, what=subject)
             await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else tool_error, done, actor)
         if no.by_hook:

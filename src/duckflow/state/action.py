@@ -1,7 +1,7 @@
 """Operations that a model may call, its Decision to call them, and what their results show."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, cast
 
@@ -295,6 +295,7 @@ class ActionResult(FrozenData):
 
 
 FAILED_CODE = "code"
+SHOWN_SUBJECT = 50
 OUTPUT = 2000
 NO_OUTPUT = "(no output)"
 OTHER_OUTPUT = r"(?m)^Background \S+ has ended with exit code "
@@ -335,6 +336,14 @@ class Evidence(FrozenData):
         """Says whether a change of this file makes the evidence worthless. A changed document does so only where the
         command names it."""
         return is_checked(path) or path.rpartition("/")[2] in self.command
+
+
+def subjects_of(actions: Sequence[Action], *, together: bool) -> list[str]:
+    """Returns for each action what it is about, for people; with `together`, for each the same short text about all."""
+    subjects = [action.about or action.operation for action in actions]
+    return (
+        [", ".join(shorten(subject, SHOWN_SUBJECT) for subject in subjects)] * len(subjects) if together else subjects
+    )
 
 
 def exit_code(result: ActionResult) -> int | None:

@@ -11,6 +11,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.width import cells, fitted
 from duckflow.i18n.words import Words
 from duckflow.state.action import ActionResult
+from duckflow.state.data import WISHED, Phrase
 from duckflow.state.question import Question
 from duckflow.ui.console.diff_rows import diff_style, looks_like_diff
 from duckflow.ui.console.markdown import Markdown
@@ -131,6 +132,8 @@ class Screen:
         self._ended: dict[str, tuple[int, frozenset[str]]] = {}
         """For each job whose command has just ended: the number of lines that are not shown, and the lines that are
         shown."""
+        self._held: tuple[str, Phrase] | None = None
+        """The Gate and the sentence about the action that was shown last, if it was held back for a wish."""
         self._loop = 0
         self.wait = Wait(words, printer.glyphs)
         self.thoughts = ThinkingLine()
@@ -275,6 +278,10 @@ class Screen:
 
     def _show_result(self, item: ActionItem, result: ActionResult) -> None:
         left_out_count, shown_lines = self._ended.pop(item.job, (0, frozenset()))
+        told_before, self._held = self._held, (item.gate, result.for_user) if result.for_user.key == WISHED else None
+        if self._held and self._held == told_before:
+            # One sentence tells of all actions of a Gate that wait for the same wish.
+            return
         if item.by_agent and result.ok and result.effect == "read":
             # The reads of an agent are not printed, because there may be very many. The status line shows them.
             return
