@@ -11,6 +11,7 @@ import pytest
 
 from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
+from tests.safety.undo.playground import Playground
 
 pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is missing")
 END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
@@ -111,6 +112,40 @@ async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, co
 async def test_what_was_kept_before_it_could_not_be_comes_back(tmp_path: Path, work: Path, commands: list[str]) -> None:
     await undone(tmp_path, *([command] for command in commands))
     assert whole(work)
+
+
+ALL_NUMBERS = "$(seq 0 40)"
+NAMED_LIKE_UNDO_NAMES_FILES = [
+    ["for n in NUMBERS; do echo evil > $n:mine.txt; done; echo evil > mine.txt"],
+    ["for n in NUMBERS; do echo evil$n > $n:mine.txt; done; rm mine.txt; mv 7:mine.txt mine.txt"],
+    ["for n in NUMBERS; do echo evil$n > $n:mine.txt; done", "for n in NUMBERS; do mv $n:mine.txt mine.txt; done"],
+    ["for n in NUMBERS; do echo evil$n > $n:mine.txt; done", "rm mine.txt; mv 5:mine.txt mine.txt"],
+    ["for n in NUMBERS; do echo evil$n > $n:mine.txt; done; rm -r deep; mv mine.txt deep; echo evil > mine.txt"],
+    ["for n in NUMBERS; do mkdir $n:mine.txt; done; echo evil > mine.txt; rm -r *:mine.txt"],
+    ["mkdir x; for n in NUMBERS; do echo evil > x/$n:mine.txt; done; rm mine.txt"],
+]
+"""What undo calls a second file at a path where another one was before, as the name of a file of the model's own."""
+
+
+@pytest.mark.parametrize("commands", NAMED_LIKE_UNDO_NAMES_FILES)
+async def test_no_file_has_the_name_that_undo_gives_another(tmp_path: Path, commands: list[str]) -> None:
+    ground = Playground(tmp_path)
+    (ground.folder / "mine.txt").write_text("of the model\n")
+    await in_next_turn(ground, "rm mine.txt")
+    (ground.folder / "mine.txt").write_text("MINE\n")
+    (ground.folder / "deep").mkdir()
+    (ground.folder / "deep/a.txt").write_text("DEEP\n")
+    for command in commands:
+        await in_next_turn(ground, command.replace("NUMBERS", ALL_NUMBERS))
+    for _ in commands:
+        await ground.undo.restore()
+    assert whole(ground.folder) and not list(ground.folder.glob("*:*"))
+
+
+async def in_next_turn(ground: Playground, command: str) -> None:
+    ground.next_turn()
+    async with ground.command():
+        subprocess.run(["bash", "-c", command], cwd=ground.folder, check=False, capture_output=True)
 
 
 LIMITS = {"largest_file_mb": 1, "copied_mb": 3, "files": 20}

@@ -96,7 +96,8 @@ class FilePlaces:
 
     def _new_life(self, change: Change) -> str:
         name = life_name(change)
-        return f"{change.order}:{name}" if name in self._load() and not name.endswith("/") else name
+        # No path of the work folder begins with a slash, so nobody can give a file this name.
+        return f"/{change.order}:{name}" if name in self._load() and not name.endswith("/") else name
 
     def _load(self) -> dict[str, str]:
         if self._paths is None:
