@@ -147,7 +147,7 @@ async def _move_forward(main: Git, branch: str, head: str, commit: str) -> Merge
             return None
         await main.move_branch(branch, commit, head)
         return MergeResult("merged", head, commit)
-    merge_run = await checkout.ends("merge", "--ff-only", "--quiet", values=[commit])
+    merge_run = await checkout.ends("merge", "--ff-only", "--no-overwrite-ignore", "--quiet", values=[commit])
     if merge_run.code == 0:
         return MergeResult("merged", head, commit)
     if await main.commit_of(f"refs/heads/{branch}") != head:
