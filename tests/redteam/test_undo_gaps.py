@@ -132,9 +132,7 @@ async def test_no_file_has_the_name_that_undo_gives_another(tmp_path: Path, comm
     ground = Playground(tmp_path)
     (ground.folder / "mine.txt").write_text("of the model\n")
     await in_next_turn(ground, "rm mine.txt")
-    (ground.folder / "mine.txt").write_text("MINE\n")
-    (ground.folder / "deep").mkdir()
-    (ground.folder / "deep/a.txt").write_text("DEEP\n")
+    ground.fill({"mine.txt": "MINE\n", "deep/a.txt": "DEEP\n"})
     for command in commands:
         await in_next_turn(ground, command.replace("NUMBERS", ALL_NUMBERS))
     for _ in commands:
@@ -142,10 +140,39 @@ async def test_no_file_has_the_name_that_undo_gives_another(tmp_path: Path, comm
     assert whole(ground.folder) and not list(ground.folder.glob("*:*"))
 
 
-async def in_next_turn(ground: Playground, command: str) -> None:
+BESIDE_EACH_OTHER = [
+    ("echo 1 > mine.txt", "echo 2 > mine.txt", "echo 3 > other"),
+    ("true", "mv mine.txt other", "rm other"),
+    ("true", "mv deep other; mkdir deep; echo 1 > deep/a.txt", "rm -r deep; echo 2 > deep"),
+    ("echo 1 > mine.txt", "rm mine.txt", "echo 2 > mine.txt"),
+    ("mv mine.txt other", "mv other third", "echo 1 > mine.txt; rm third"),
+    ("echo 1 >> deep/a.txt", "rm -r deep", "echo 2 > deep"),
+    ("true", "chmod 700 deep", "rm -r deep; echo 1 > deep"),
+    ("true", "ln -sf /dev/null mine.txt", "rm mine.txt; mkdir mine.txt"),
+]
+"""What one command does before and after another one of a later turn, whose command stands between the two."""
+
+
+@pytest.mark.parametrize("commands", BESIDE_EACH_OTHER)
+async def test_what_commands_beside_each_other_lose_comes_back_with_the_last(
+    tmp_path: Path, commands: tuple[str, str, str]
+) -> None:
+    ground = Playground(tmp_path)
+    ground.fill({"mine.txt": "MINE\n", "deep/a.txt": "DEEP\n"})
+    before, beside, after = commands
     ground.next_turn()
     async with ground.command():
-        subprocess.run(["bash", "-c", command], cwd=ground.folder, check=False, capture_output=True)
+        ground.run(before)
+        await in_next_turn(ground, beside)
+        ground.run(after)
+    for _ in range(2):
+        await ground.undo.restore()
+    assert whole(ground.folder)
+
+
+async def in_next_turn(ground: Playground, command: str) -> None:
+    ground.next_turn()
+    await ground.shell(command)
 
 
 LIMITS = {"largest_file_mb": 1, "copied_mb": 3, "files": 20}

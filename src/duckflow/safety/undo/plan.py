@@ -11,7 +11,7 @@ from duckflow.safety.path_names import shown
 from duckflow.safety.undo.facts import Change, Fact, Seen, UndoWork
 from duckflow.safety.undo.file_history import FileState, is_folder
 from duckflow.safety.undo.tree import Tree, upwards
-from duckflow.state.changes import UndoScope
+from duckflow.state.changes import UndoScope, WorkAuthor
 
 OPEN = 0o700
 PLAIN_FOLDER = Fact("folder", 0o755, os.getuid(), os.getgid(), 0, "")
@@ -65,6 +65,10 @@ class UndoPlan:
     impossible: list[UndoStep] = field(default_factory=list[UndoStep])
     left: list[UndoStep] = field(default_factory=list[UndoStep])
     """Steps that are not taken: steps that would destroy the work of others, and steps that depend on those."""
+    edits: Sequence[Change] = ()
+    """The changes that are taken back or done again."""
+    waiting: Collection[WorkAuthor] = ()
+    """Those of whose work more is taken back, which had stayed because of what is taken back now."""
     moves: Sequence["FileMove"] = ()
     redone: Mapping[tuple[str, int], Change] = field(default_factory=dict[tuple[str, int], Change])
     """The changes that are done again, as they will be, by their keys."""
@@ -88,6 +92,9 @@ class UndoPlan:
         removed_steps = new_steps = list(stuck)
         while new_steps:
             removed_paths = {step.path for step in new_steps}
+            # Another file may come to or leave one of these paths.
+            beside = [step for step in self.steps if step.path in removed_paths and step not in removed_steps]
+            removed_steps = removed_steps + beside
             self.steps = [step for step in self.steps if step.path not in removed_paths]
             removed_lives = lives_of(removed_steps)
             tied_steps = [step for step in self.steps if step.lives & removed_lives]
@@ -309,6 +316,24 @@ def to_move(works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[Cha
         for change in work.changes
         if (change.life, change.order) in deeds and change.undone in undone_numbers
     ]
+
+
+def waiting_for(
+    edits: Iterable[Change], chosen_works: Iterable[UndoWork], works: Iterable[UndoWork]
+) -> list[tuple[WorkAuthor, Change]]:
+    """Returns what other works did by themselves to files that they may have changed together with the chosen ones: it
+    stayed when they were taken back, and goes with what is shared. `edits` are those of the chosen ones that go."""
+    shared_edits = {edit.key: edit for edit in edits if edit.sharers > 1}
+    chosen_authors = [work.author for work in chosen_works]
+    waiting_edits = list[tuple[WorkAuthor, Change]]()
+    for work in works:
+        given_up = [shared_edits[edit.key] for edit in work.changes if edit.undone and edit.key in shared_edits]
+        if work.undone and given_up and work.author not in chosen_authors:
+            lives, paths = {edit.life for edit in given_up}, {edit.path for edit in given_up}
+            standing = [edit for edit in work.changes if not edit.undone]
+            lives |= {edit.life for edit in standing if not paths.isdisjoint(upwards(edit.path))}
+            waiting_edits += [(work.author, edit) for edit in standing if edit.life in lives]
+    return waiting_edits
 
 
 def newest_of(works: Sequence[UndoWork], scope: UndoScope) -> dict[str, set[UndoScope]]:

@@ -32,6 +32,7 @@ from duckflow.safety.undo.plan import (
     plan_with_folders,
     steps_of,
     to_move,
+    waiting_for,
 )
 from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of, undone_authors
 from duckflow.safety.undo.recorder import Recorder
@@ -169,7 +170,10 @@ class UndoOperations:
         """Plans the steps to the state without the work (with `back`), or to the state that the work had made."""
         tree, places, contents = self.recorder.tree, self.recorder.places, self.recorder.contents
         histories, by_path, by_life = dict[str, list[Change]](), dict[str, list[Change]](), dict[str, list[Change]]()
-        counts, released = Counter(change.key for change in to_move(works, back, scope)), set[tuple[str, int]]()
+        edits = to_move(works, back, scope)
+        waiting_edits = waiting_for(edits, works, self._ledger.works(works[0].session)) if back else []
+        edits += [edit for _, edit in waiting_edits]
+        counts, released = Counter(change.key for change in edits), set[tuple[str, int]]()
         for change in self._ledger.all_changes():
             histories.setdefault(change.life, []).append(change)
             by_path.setdefault(change.path, []).append(change)
@@ -192,12 +196,13 @@ class UndoOperations:
             moves.append(FileMove(life, changes, now, then, is_own, is_shared, history.changed))
             redone |= history.redone
         plan = plan_with_folders(steps_of(moves, tree, places.life_at), tree, by_path)
-        plan.moves, plan.redone, plan.released = moves, redone, released
+        plan.waiting = {author for author, _ in waiting_edits}
+        plan.edits, plan.moves, plan.redone, plan.released = edits, moves, redone, released
         return plan
 
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
         """Notes the changes that are taken back. A change that is done again is noted as if it were done now."""
-        number, edits = self._ledger.next_order(), to_move(works, back, scope)
+        number, edits = self._ledger.next_order(), planned.edits
         moving = {(change.key, change.undone) for change in edits}
         ranks = {order: rank for rank, order in enumerate(sorted({change.order for change in edits}))}
         left_lives = lives_of((*planned.left, *planned.impossible))
@@ -229,6 +234,7 @@ class UndoOperations:
 
         chosen = {(work.session, work.author) for work in works}
         others = [work for work in self._ledger.sharing(planned.redone) if (work.session, work.author) not in chosen]
+        others += [work for work in self._ledger.works(works[0].session) if work.author in planned.waiting]
         for work in (*works, *others):
             work.changes = [change for change in map(marked, work.changes) if change]
             if work not in others:
