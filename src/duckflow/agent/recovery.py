@@ -6,7 +6,6 @@ from pathlib import Path
 
 from duckflow.agent.gate_question import may_lose, only_commits, runs_later_by, what_lasts
 from duckflow.agent.permissions import CODE
-from duckflow.safety.commands.project_tools import LANGUAGES
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.risk import Assessment, Deed
 from duckflow.state.data import Phrase
@@ -50,6 +49,8 @@ class Recovery:
         secrets, if undo brings back all that the code may change; otherwise nothing."""
         if deed.command is None or not deed.command.only_runs_code:
             return ()
+        from duckflow.safety.commands.project_tools import LANGUAGES
+
         programs = {str(reason.values.get("program")) for reason in deed.command.reasons}
         if not programs <= LANGUAGES or not (await self.weighed(tool, args, deed, assessment)).comes_back:
             return ()
