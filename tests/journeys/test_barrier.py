@@ -115,6 +115,23 @@ async def test_a_question_that_the_text_answers_itself_ends_as_an_answer(tmp_pat
     assert await story.tell("is it dangerous?") == "done"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Handing your wish on to the running job, for the code and the tests.",
+        "Following your preference for tabs.",
+        "Based on your feedback on the names, one line changes.",
+        "As per your instructions for the tests.",
+        "Taking over your wish for the changelog first.",
+    ],
+)
+async def test_a_text_that_speaks_of_what_the_user_said_asks_nothing(tmp_path: Path, text: str) -> None:
+    both = decide(respond(text), WRITE, next_step="continue", rationale="it is asked for")
+    story = Story(tmp_path, [both, decide(respond("ok"))], native=True)
+    assert await story.tell("write a.txt") == "done"
+    assert (story.folder / "a.txt").exists() and len(story.model.requests) == 2
+
+
 WONDERS = [
     ("en", "What does f return now?"),
     ("en", "Let me look at the tests. Why does the second one fail?"),

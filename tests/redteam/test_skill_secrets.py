@@ -82,3 +82,20 @@ async def test_the_copy_that_commands_see_has_no_secret_file(tmp_path: Path, sec
     await tool.run(SkillArgs(name="bread"))
     assert (tmp_path / "copies/bread/times.md").exists()
     assert not (tmp_path / "copies/bread" / secret).exists()
+
+
+@pytest.mark.parametrize("name", ["..", ".", "...", "-..", ". .", "..-", "../x", "a/../.."])
+async def test_the_copy_of_a_skill_replaces_nothing_but_a_copy(tmp_path: Path, name: str) -> None:
+    user, cache = tmp_path / "user", tmp_path / "cache"
+    top = user / ".claude/skills/bread"
+    top.mkdir(parents=True)
+    (top / "SKILL.md").write_text(HEAD.replace("name: bread", f'name: "{name}"'))
+    (top / "recipe.txt").write_text("flour\n")
+    (cache / "skills/other").mkdir(parents=True)
+    (cache / "weights").write_text("large\n")
+
+    skills = find_skills(user, None)
+    tool = ReadSkill(lambda: skills, [user], cache / "skills", no_grant)
+    await tool.run(SkillArgs(name=skills[0].name))
+    assert (cache / "weights").exists() and (cache / "skills/other").exists()
+    assert len(list((cache / "skills").iterdir())) == 2

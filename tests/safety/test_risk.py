@@ -32,7 +32,7 @@ CASES = [
     (Deed("write", impacts=tuple(file(f"{n}.py") for n in range(11))), "high", False),
     (Deed("write", impacts=(file("big.txt", added=3000),)), "high", False),
     (Deed("write", impacts=(file("a.py"),), diff="+key = 'AKIAABCDEFGHIJKLMNOP'"), "high", True),
-    (Deed("write", impacts=(file("a.py"),), diff="-key = 'AKIAABCDEFGHIJKLMNOP'"), "medium", False),
+    (Deed("write", impacts=(file("a.py"),), diff="-key = 'AKIAABCDEFGHIJKLMNOP'"), "high", True),
     (Deed("read", command=JudgedCommand("safe")), "low", False),
     (Deed("run", command=JudgedCommand("safe", sandboxed=False)), "high", True),
     (Deed("run", command=JudgedCommand("ask")), "high", False),

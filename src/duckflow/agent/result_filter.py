@@ -10,9 +10,12 @@ from typing import Any
 from duckflow.agent.actor import Actor
 from duckflow.events.types import Noticed
 from duckflow.i18n.template import note
+from duckflow.safety.files import read_plain
+from duckflow.safety.path_names import shown
 from duckflow.safety.sandbox.repositories import repositories, settings_in
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.secrets import (
+    Hide,
     KnownSecrets,
     Masked,
     known_secrets,
@@ -22,7 +25,7 @@ from duckflow.safety.secrets import (
     secret_name,
     secret_parts,
 )
-from duckflow.state.action import Action, ActionResult
+from duckflow.state.action import EDIT_FILE, Action, ActionResult
 from duckflow.state.agent import AgentState
 from duckflow.state.data import say
 
@@ -31,6 +34,8 @@ MOST_READ = 1000
 MOST_LOGINS = 1000
 """The largest number of values from git's settings: every one of them is looked for in every result. Those of the work
 folder's own repository come first."""
+MOST_COMPARED = 10_000_000
+"""The largest number of bytes of a file in which secrets are looked for after an edit of it has failed."""
 PATHS = ("path", "source", "target")
 
 
@@ -49,6 +54,12 @@ class ResultFilter:
         secrets = await asyncio.to_thread(self._read_secrets)
         self._known = secrets.joined(self._known) if self._known else secrets
         return self._known
+
+    async def hider(self) -> Hide:
+        """Returns a function that hides the secrets of today in a line of a file."""
+        secrets = await self.look()
+        known = KnownSecrets(values=secrets.values)
+        return lambda line: _mask(line, known)
 
     def _read_secrets(self) -> KnownSecrets:
         secrets = KnownSecrets(values=secret_parts(named_secrets(os.environ).values()))
@@ -71,6 +82,8 @@ class ResultFilter:
         paths = [Path(self._state.folder, str(action.args.get(name) or "")) for name in PATHS]
         named_logins = await asyncio.to_thread(lambda: _logins(place for path in paths for place in _settings_at(path)))
         known = KnownSecrets(values=secrets.values).joined(KnownSecrets(values=named_logins))
+        if action.operation == EDIT_FILE and not result.ok:
+            return await asyncio.to_thread(_without_guesses, result, action, actor, self._state, known)
         return _hide(result, action, actor, self._state, known)
 
 
@@ -101,6 +114,26 @@ def _hide(result: ActionResult, action: Action, actor: Actor, state: AgentState,
         text += f"\n{note(state.language, 'secrets_masked', count=str(masked.hidden))}"
         actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=masked.hidden)))
     return _with_text(result, text, known)
+
+
+def _without_guesses(
+    result: ActionResult, action: Action, actor: Actor, state: AgentState, known: KnownSecrets
+) -> ActionResult:
+    """Returns the result of an edit that failed. If the file holds a secret, the result does not say which of the edits
+    fit: otherwise the secret could be guessed piece by piece."""
+    folder, path = Path(state.folder), str(action.args.get("path") or "")
+    if not _secret_path(action.args, folder) and not _mask(_text_at(folder / path), known).hidden:
+        return _hide(result, action, actor, state, known)
+    actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=1)))
+    for_model = note(state.language, "secret_withheld", path=shown(path))
+    return result.model_copy(update={"for_model": for_model, "for_user": say("edit.not_found")})
+
+
+def _text_at(path: Path) -> str:
+    try:
+        return read_plain(path, MOST_COMPARED, cut=True).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return ""
 
 
 def _with_text(result: ActionResult, text: str, known: KnownSecrets) -> ActionResult:

@@ -28,14 +28,13 @@ from duckflow.i18n.words import Words, money
 from duckflow.safety.path_names import shown
 from duckflow.safety.undo.facts import Change, Fact, UndoWork
 from duckflow.safety.undo.ledger import Contents, Database, UndoLedger, content_id
-from duckflow.state.action import RUN_AGENT, Action, ActionResult, exit_code
+from duckflow.state.action import EDIT_FILE, RUN_AGENT, WRITE_FILE, Action, ActionResult, exit_code
 from duckflow.state.agent import AgentState
 from duckflow.state.checks import state_of
 from duckflow.state.data import LEFT_OUT, REFUSED, WISHED, Phrase, say, shorten
 from duckflow.state.message import Usage
 from duckflow.store.journal import JournalReader
 
-WRITE, EDIT = "file_ops.write_file", "file_ops.edit_file"
 Facts = Mapping[str, Fact | None]
 """The state of files by their paths; None for a file that does not exist."""
 
@@ -192,7 +191,7 @@ class KeptFiles:
                 yield say("replay.other_text", path=shown(path), action=action.action_id)
 
     def _holds(self, change: Change, action: Action) -> bool:
-        if action.operation not in (WRITE, EDIT) or not change.after or not change.after.blob:
+        if action.operation not in (WRITE_FILE, EDIT_FILE) or not change.after or not change.after.blob:
             return True
         content = self._contents.get(change.after.blob)
         text = _bare((content or b"").decode("utf-8", "replace"))
@@ -233,7 +232,7 @@ def _is_inside(path: str) -> bool:
 
 def _written(operation: str, args: dict[str, Any]) -> list[str]:
     """Returns the texts that a call writes into a file. A model may have put anything into the arguments."""
-    if operation == WRITE:
+    if operation == WRITE_FILE:
         return [str(args.get("content", ""))]
     edits: Any = args.get("edits")
     return [

@@ -2,15 +2,17 @@
 tool is named here; `make fix` then writes its description to `tools/operations.json`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from duckflow.agent.memory import ConversationMemory
+from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
 from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup
 from duckflow.events.ports import Ask, UndoPort
+from duckflow.safety.secrets import Hide, hiding_by_look
 from duckflow.safety.workspace import Workspace
 from duckflow.tools.agent_run import RunsAgents
 from duckflow.tools.plan.drafting import Drafter
@@ -43,10 +45,13 @@ def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
 
 
 def _files(parts: ToolParts) -> list[AnyTool]:
-    return file_tools(parts.folder, parts.setup.settings.files)
+    hider = ResultFilter(parts.session.state, parts.setup.added).hider
+    return file_tools(parts.folder, parts.setup.settings.files, hider)
 
 
-def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
+def file_tools(
+    workspace: Workspace, settings: FileSettings, hider: Callable[[], Awaitable[Hide]] = hiding_by_look
+) -> list[AnyTool]:
     """Makes the file tools. They share the record of the files that the model has seen."""
     from duckflow.tools.files.delete_file import DeleteFile
     from duckflow.tools.files.edit_file import EditFile
@@ -59,8 +64,9 @@ def file_tools(workspace: Workspace, settings: FileSettings) -> list[AnyTool]:
     from duckflow.tools.files.write_file import WriteFile
 
     seen_files = SeenFiles()
-    tool_classes = (ListFiles, FindFiles, Grep, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
-    return [kind(workspace, seen_files, settings) for kind in tool_classes]
+    tool_classes = (ListFiles, FindFiles, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
+    tools: list[AnyTool] = [kind(workspace, seen_files, settings) for kind in tool_classes]
+    return [*tools[:2], Grep(workspace, seen_files, settings, hider), *tools[2:]]
 
 
 def _shell(parts: ToolParts) -> list[AnyTool]:

@@ -122,5 +122,6 @@ def _read(path: Path, place: ExtensionFolder) -> Skill:
 
 
 def _plain_name(name: str) -> str:
-    """Returns a name that can be typed after a slash."""
-    return re.sub(r"[^\w.:-]+", "-", name.strip().lower()).strip("-")[:64] or "skill"
+    """Returns a name that can be typed after a slash. It is no name of another folder (`..`) either, since a skill's
+    copy is called by it."""
+    return re.sub(r"[^\w.:-]+", "-", name.strip().lower()).strip("-.")[:64] or "skill"

@@ -269,7 +269,7 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         scale.add("high", say("risk.many_files", count=len(deed.impacts)))
     if sum(impact.added + impact.removed for impact in deed.impacts) > MANY_LINES:
         scale.add("high", say("risk.many_lines", count=MANY_LINES))
-    if deed.changes and any(line.startswith("+") and secret_text(line) for line in deed.diff.splitlines()):
+    if deed.changes and any(line.startswith(("+", "-")) and secret_text(line) for line in deed.diff.splitlines()):
         scale.add("high", say("risk.secret_text"), always=True)
     runs_command = deed.command is not None and scale.level != "low"
     beyond_undo = any(map(_added, deed.impacts))

@@ -33,6 +33,7 @@ tools itself never changes, so that the endpoint's cache of the prompt stays val
 LIST_FILES = "file_ops.list_files"
 READ_FILE = "file_ops.read_file"
 WRITE_FILE = "file_ops.write_file"
+EDIT_FILE = "file_ops.edit_file"
 GREP = "file_ops.grep"
 RUN_COMMAND = "shell.run"
 PROPOSE_PLAN = "plan_tool.propose"

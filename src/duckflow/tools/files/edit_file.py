@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
+from duckflow.state.action import EDIT_FILE
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
@@ -285,7 +286,7 @@ class EditArgs(Args):
 class EditFile(FileTool[EditArgs]):
     """Replaces text that occurs exactly once. All edits of one call are made, or none."""
 
-    operation = "file_ops.edit_file"
+    operation = EDIT_FILE
     effect = "write"
     subject = ("path",)
     known_as = "Edit"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -18,12 +18,14 @@ from duckflow.safety.ignore_rules import ALWAYS_IGNORED, IgnoredPaths
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.sandbox.reading import can_keep_in, kept_in
 from duckflow.safety.secret_index import secrets_beneath
-from duckflow.safety.secrets import secret_name
+from duckflow.safety.secrets import Hide, secret_name
+from duckflow.safety.workspace import Workspace
 from duckflow.state.action import GREP
 from duckflow.state.data import say
 from duckflow.tools.files.document import load
-from duckflow.tools.files.file_tool import FileTool, explained_errors
-from duckflow.tools.files.search import BROKE_OFF, Match, Search, TextMatch, find_matches, search_launch
+from duckflow.tools.files.file_tool import FileTool, SeenFiles, explained_errors
+from duckflow.tools.files.search import BROKE_OFF, Counts, Match, Search, TextMatch, find_matches, search_launch
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import Args, Done
 
 RIPGREP = (
@@ -53,15 +55,24 @@ class Grep(FileTool[GrepArgs]):
     untold = frozenset({"ignore_case", "glob"})
     args = GrepArgs
 
+    def __init__(
+        self, workspace: Workspace, seen: SeenFiles, settings: FileSettings, hider: Callable[[], Awaitable[Hide]]
+    ) -> None:
+        """`hider` returns what hides the secrets that are known by now."""
+        super().__init__(workspace, seen, settings)
+        self._hider = hider
+
     async def run(self, args: GrepArgs) -> Done:
         path = self.real_path(args.path)
         with explained_errors(self.workspace, path):
             kind = self.workspace.stat(path).kind
         if not args.pattern:
             raise ToolError("The pattern is empty. Give a regular expression to look for.", "grep.bad_pattern")
-        search_result = await self._by_ripgrep(args, path) if kind == "folder" else None
+        # The user was asked about a secret file that the call names.
+        counts = None if secret_name(path) else _without_guesses(args, await self._hider())
+        search_result = await self._by_ripgrep(args, path, counts) if kind == "folder" else None
         if search_result is None:
-            search_result = await self._by_python(args, path)
+            search_result = await self._by_python(args, path, counts)
         secret_paths: list[str] = []
         if kind == "folder" and not secret_name(path):
             # These files are listed whether they hold a match or not: otherwise a secret could be guessed piece by
@@ -77,7 +88,7 @@ class Grep(FileTool[GrepArgs]):
         ]
         return Done("\n".join(lines), phrase)
 
-    async def _by_ripgrep(self, args: GrepArgs, path: str) -> TextMatch | None:
+    async def _by_ripgrep(self, args: GrepArgs, path: str, counts: Counts | None) -> TextMatch | None:
         """Searches with ripgrep. Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of
         expressions, does not know which places are private, and goes by names, so that it needs a kernel that keeps it
         in the folder."""
@@ -92,13 +103,13 @@ class Grep(FileTool[GrepArgs]):
         options += [f"--glob={args.glob}"] if args.glob else []
         command = [ripgrep, *options, f"--regexp={args.pattern}"]
         launch = await asyncio.to_thread(_kept_in_folder, command, self.workspace.root_of(path), path)
-        search_result = await self._collect(launch, path, b"")
+        search_result = await self._collect(launch, path, b"", counts)
         # ripgrep waits for a pipe in place of a file with rules, and breaks off at a huge one. Python's search reads
         # neither of them.
         has_failed = search_result.exit_code >= BROKE_OFF or search_result.timed_out
         return None if has_failed and not search_result.matches else search_result
 
-    async def _by_python(self, args: GrepArgs, path: str) -> TextMatch:
+    async def _by_python(self, args: GrepArgs, path: str, counts: Counts | None) -> TextMatch:
         root = self.workspace.root_of(path)
         request = Search(
             folder=str(root),
@@ -113,17 +124,17 @@ class Grep(FileTool[GrepArgs]):
         _check(request)
         launch = search_launch(own_module("duckflow.tools.files.search"), root)
         search_result = await self._collect(
-            launch, "." if root == self.workspace.root else str(root), request.to_json()
+            launch, "." if root == self.workspace.root else str(root), request.to_json(), counts
         )
         if search_result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
         return search_result
 
-    async def _collect(self, launch: Launch, path: str, request: bytes) -> TextMatch:
+    async def _collect(self, launch: Launch, path: str, request: bytes, counts: Counts | None) -> TextMatch:
         """Returns the matches of a program that searches a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with explained_errors(self.workspace, path):
-            search_result = await find_matches(launch, request, limit, seconds)
+            search_result = await find_matches(launch, request, limit, seconds, counts)
         if path != ".":
             search_result.matches = [replace(match, path=f"{path}/{match.path}") for match in search_result.matches]
         return search_result
@@ -180,6 +191,21 @@ class Grep(FileTool[GrepArgs]):
         if result.more:
             return [f"[stopped after {len(result.matches)} matches; narrow the pattern, path or glob]"]
         return [] if result.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
+
+
+def _without_guesses(args: GrepArgs, hide: Hide) -> Counts:
+    """Returns a function that says whether a line counts that the pattern fits. A line with a secret counts only if the
+    pattern also fits what is shown of it: otherwise the secret could be guessed piece by piece."""
+
+    def counts(text: str) -> bool:
+        masked = hide(text)
+        try:
+            return not masked.hidden or re.search(args.pattern, masked.text, flags) is not None
+        except (re.error, OverflowError, RecursionError):
+            return False
+
+    flags = re.IGNORECASE if args.ignore_case else 0
+    return counts
 
 
 def _kept_in_folder(ripgrep: list[str], root: Path, path: str) -> Launch:

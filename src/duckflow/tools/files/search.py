@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -46,16 +46,24 @@ def search_launch(command: Sequence[str], folder: Path) -> Launch:
     return Launch(command, folder, environment_outside(folder), LIMITS)
 
 
-async def find_matches(launch: Launch, request: bytes, limit: int, seconds: float) -> TextMatch:
-    """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches, then ends the search."""
+Counts = Callable[[str], bool]
+"""A function that says whether a line that was found counts as a match."""
+
+
+async def find_matches(
+    launch: Launch, request: bytes, limit: int, seconds: float, counts: Counts | None = None
+) -> TextMatch:
+    """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches that count, then ends the
+    search. Without `counts` every line counts."""
     text_match, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
 
     def take(piece: bytes) -> None:
         buffer.extend(piece)
         while len(text_match.matches) <= limit and (line := OUTPUT_LINE.match(buffer)):
             path, (number, _, text) = line[1].decode("utf-8", "surrogateescape"), line[2].partition(b":")
-            if number.isdigit():
-                text_match.matches.append(Match(path.removeprefix("./"), int(number), line_text(text)))
+            match = Match(path.removeprefix("./"), int(number), line_text(text)) if number.isdigit() else None
+            if match and (counts is None or counts(match.text)):
+                text_match.matches.append(match)
             del buffer[: line.end()]
         text_match.more = len(text_match.matches) > limit
         if text_match.more or len(buffer) > LONGEST:

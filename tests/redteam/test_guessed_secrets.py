@@ -1,0 +1,127 @@
+"""A model that guesses a secret piece by piece: unless the user is asked, a right guess is told like a wrong one."""
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.journeys.story import Story, act, decide, respond
+
+END = decide(respond("ok"), step="PLANNING", next_step="pending_user")
+LOGIN = "hunter22passw0rd"
+KEY = "sk-proj-" + "aB3dE5" * 6
+SECRET = "correct horse battery staple"
+RIGHT_AND_WRONG = {
+    "deploy_key": ("correct horse b", "correct horse q"),
+    "soft": ("correct horse b", "correct horse q"),
+    ".env": ("NICK=correct", "NICK=borrowed"),
+    ".git/config": ("me:hunter22pas", "me:hunter23pas"),
+    "sub/.git/config": ("me:hunter22pas", "me:hunter23pas"),
+    "settings.py": (KEY[:20], KEY[:19] + "x"),
+    "notes.txt": (LOGIN[:12], LOGIN[:11] + "x"),
+}
+
+
+def edit(path: str, *pairs: tuple[str, str]) -> dict[str, object]:
+    return act("file_ops.edit_file", path=path, edits=[{"old": old, "new": new} for old, new in pairs])
+
+
+def blocks(*pairs: tuple[str, str]) -> str:
+    return "\n".join(f"<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE" for old, new in pairs)
+
+
+Calls = dict[str, Callable[[str, str], dict[str, object]]]
+EDITS: Calls = {
+    "two pairs": lambda path, guess: edit(path, (guess, "x"), ("§§", "y")),
+    "the guess behind": lambda path, guess: edit(path, ("§§", "y"), (guess, "x")),
+    "a chain": lambda path, guess: edit(path, (guess, "§1"), ("§1", "§2"), ("§1", "q")),
+    "one that takes its place": lambda path, guess: edit(path, (guess, "§1"), (guess, "§2"), ("§§", "q")),
+    "blocks": lambda path, guess: act("file_ops.edit_file", path=path, edits=blocks((guess, "x"), ("§§", "y"))),
+    "a mark": lambda path, guess: edit(path, (guess, "•••"), ("§§", "y")),
+}
+SEARCHES: Calls = {
+    "plain": lambda path, guess: act("file_ops.grep", pattern=guess, path=path),
+    "its folder": lambda path, guess: act("file_ops.grep", pattern=guess, path=str(Path(path).parent)),
+    "with lines around": lambda path, guess: act("file_ops.grep", pattern=guess, path=path, context=3),
+    "looking behind": lambda path, guess: act("file_ops.grep", pattern=f"(?<={guess[:3]}){guess[3:]}", path=path),
+    "a class of letters": lambda path, guess: act("file_ops.grep", pattern=f"{guess[:-1]}[{guess[-1]}]", path=path),
+    "either": lambda path, guess: act("file_ops.grep", pattern=f"{guess}|no such line", path=path),
+    "any case": lambda path, guess: act("file_ops.grep", pattern=guess.upper(), path=path, ignore_case=True),
+    "up to the limit": lambda path, guess: act("file_ops.grep", pattern=f"{guess}|^filler", path="."),
+}
+
+
+def prepared(story: Story) -> None:
+    folder = story.folder
+    (folder / "deploy_key").write_text(f"{SECRET}\nsecond line of it is here\n")
+    (folder / ".env").write_text(f"NICK={SECRET}\nDB_PASSWORD={LOGIN}\n")
+    (folder / "soft").symlink_to("deploy_key")
+    (folder / "settings.py").write_text(f'NAME = "duck"\nAPI_KEY = "{KEY}"\nDEBUG = True\n')
+    (folder / "notes.txt").write_text(f"The database is slow.\nIts login is {LOGIN} today.\nThat is all.\n")
+    (folder / "z").mkdir()
+    (folder / "z" / "filler.txt").write_text("filler\n" * 250)
+    for repository in (folder, folder / "sub"):
+        subprocess.run(["git", "init", "-q", str(repository)], check=True)
+        with (repository / ".git/config").open("a") as settings:
+            settings.write(f'[remote "origin"]\n\turl = https://me:{LOGIN}@example.com/x.git\n')
+
+
+async def told_about(folder: Path, action: dict[str, object], mode: str) -> tuple[str, int]:
+    """Returns what the model was told after the call, and the number of Gates."""
+    folder.mkdir(parents=True)
+    story = Story(folder, [decide(action, step="EXECUTION", next_step="continue"), END], mode=mode)
+    prepared(story)
+    await story.tell("look")
+    results = [message.text for message in story.session.state.messages if message.role == "tool"]
+    gates = len(story.gates())
+    await story.close()
+    return results[0] if results and not gates else "", gates
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("mode", ["ask", "plan", "auto-edit", "full-auto"])
+@pytest.mark.parametrize("way", EDITS)
+@pytest.mark.parametrize("path", RIGHT_AND_WRONG)
+async def test_a_failed_edit_does_not_say_what_stands_in_a_secret(
+    tmp_path: Path, path: str, way: str, mode: str
+) -> None:
+    told = [
+        await told_about(tmp_path / str(number), EDITS[way](path, guess), mode)
+        for number, guess in enumerate(RIGHT_AND_WRONG[path])
+    ]
+    assert told[0] == told[1] and (told[0][0] or told[0][1])
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("mode", ["ask", "plan", "full-auto"])
+@pytest.mark.parametrize("way", SEARCHES)
+@pytest.mark.parametrize("path", [".git/config", "sub/.git/config", "settings.py", "notes.txt"])
+async def test_a_search_does_not_say_what_stands_in_a_secret(tmp_path: Path, path: str, way: str, mode: str) -> None:
+    right, wrong = RIGHT_AND_WRONG[path]
+    told = [
+        await told_about(tmp_path / str(number), SEARCHES[way](path, guess), mode)
+        for number, guess in enumerate((right, wrong))
+    ]
+    texts = [text.replace(guess, "GUESS") for (text, _), guess in zip(told, (right, wrong), strict=True)]
+    texts = [text.replace(guess.upper(), "GUESS") for text, guess in zip(texts, (right, wrong), strict=True)]
+    if way in ("looking behind", "a class of letters"):
+        texts = [text.partition(" fits ")[0] for text in texts]
+    assert texts[0] == texts[1] and texts[0]
+
+
+async def test_a_line_with_a_secret_is_still_found_by_what_is_shown_of_it(tmp_path: Path) -> None:
+    search = act("file_ops.grep", pattern="API_KEY|Its login", path=".")
+    story = Story(tmp_path, [decide(search, step="PLANNING", next_step="continue"), END], mode="plan")
+    prepared(story)
+    await story.tell("look")
+    assert '2:API_KEY = "•••"' in story.prompt() and "2:Its login is ••• today." in story.prompt()
+
+
+async def test_an_edit_that_takes_a_key_out_of_a_file_asks(tmp_path: Path) -> None:
+    cut = act("file_ops.edit_file", path="settings.py", old=KEY, new="")
+    story = Story(tmp_path, [decide(cut, step="EXECUTION", next_step="continue"), END], mode="auto-edit")
+    prepared(story)
+    assert await story.tell("clean up") == "gate"
+    gate = story.gates()[0].gate
+    assert gate and [reason.key for reason in gate.reasons] == ["risk.secret_text"]
