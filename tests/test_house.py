@@ -156,7 +156,7 @@ def test_few_files_ask_what_form_a_model_speaks_or_whether_it_is_small(house: Ho
         "duckflow.agent.policies.policy",
         "duckflow.prompts.compile",
         "duckflow.work.agents",
-        "duckflow.work.plans",
+        "duckflow.work.approval",
     }
 
 

@@ -84,7 +84,7 @@ async def test_a_yes_whose_reach_is_not_surely_known_is_asked_about_in_one_line(
     turn = asyncio.create_task(story.tell("write both"))
     await story.asked()
     taken = await story.chat.take("yes, python sources have carte blanche in my book from now on")
-    assert taken.meaning == "unclear" and [line.key for line in taken.told] == ["gate.unclear_scope"]
+    assert taken.meaning == "unclear" and [line.key for line in taken.told] == ["gate.rest_or_session"]
     assert (await story.chat.take("3")).meaning == "answer"
     await turn
     assert (story.folder / "two.py").exists() and len(story.gates()) == 1

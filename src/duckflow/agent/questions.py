@@ -13,7 +13,7 @@ from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
 from duckflow.events.views import Taken
 from duckflow.i18n.answer_scope import AGREED, without
-from duckflow.i18n.answer_words import means_either, without_politeness
+from duckflow.i18n.answer_words import agrees_somewhere, means_either, surely_wishes, without_politeness
 from duckflow.i18n.answers import (
     WholeAnswer,
     means_always,
@@ -23,7 +23,7 @@ from duckflow.i18n.answers import (
     without_reference,
 )
 from duckflow.i18n.typed import SplitAnswer, means_pause, split_answer
-from duckflow.i18n.words import Words, languages_in
+from duckflow.i18n.words import Words, begins, languages_in
 from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
 
@@ -51,6 +51,8 @@ class OpenQuestion:
     answer: asyncio.Future[Answer]
     half: Answer | None = None
     agreed: WholeAnswer | None = None
+    lines: tuple[str, ...] = ()
+    """The lines that were typed before and not surely understood."""
     split: SplitAnswer | None = None
     """A no with words that may be for the conversation. The user was asked for whom they are."""
     talk: tuple[Talk, ...] = ()
@@ -118,18 +120,17 @@ class Questions:
             return Taken("unclear", (say("question.waits"),), question_id)
         answer = _chosen(choice, text, question) if choice else self._read(text, whole, asked)
         if answer is None:
-            return Taken("unclear", (_unclear(text, asked, self._language()),), question_id)
+            told = _unclear(text, asked, self._language())
+            if asked.half:
+                asked.lines = (*asked.lines, text.strip())
+            return Taken("unclear", (told,), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
+        answer = _with_whole_reason(answer, text)
         remark = "" if choice or question.secret or answer.text == text.strip() else _worth_keeping(text, whole, asked)
         if answer.limit and not answer.text:
             remark = text.strip()
-        if not remark and asked.agreed and asked.half and not choice and answer.choice not in ("no", "wish"):
-            # The words beside the first yes are kept, too, although it was said again without them.
-            remark = asked.half.text
-        if remark or asked.talk:
-            answer = answer.model_copy(update={"said": remark, "talk": asked.talk})
-        self._settle(asked, answer)
+        self._settle(asked, _with_lines(answer.model_copy(update={"said": remark, "talk": asked.talk}), asked))
         return Taken("answer", question_id=question_id)
 
     def _passed_on(self, text: str, asked: OpenQuestion) -> Taken | None:
@@ -248,8 +249,15 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
         answer = read_answer(without("scopes.just_this", plain, " ", language)[0], ("yes",), language, deeds)
     if answer is None and question.gate and (narrow_yes := answer_for_some(text, whole, question.gate, language)):
         return narrow_yes
-    if answer is None and whole.wish and not whole.reaches and not may_be_met(whole, text, language):
+    # A scope that is understood says nothing about the rest of the answer.
+    unread = whole.rest if whole.agreed and whole.agreed.scope else text
+    is_wish = whole.wish and not whole.reaches and surely_wishes(unread, language)
+    if answer is None and is_wish and not may_be_met(whole, text, language):
         return _wish(text, whole)
+    repeats_offer = asked.half is not None and not (whole.against or whole.asks or whole.waits)
+    if answer is None and repeats_offer and begins("scopes.as_shown", text, language):
+        # The short question before has offered just that.
+        answer = Answer(choice="yes")
     if answer is None and asked.half and whole.reaches and not whole.against:
         # "For the session" alone chooses among the answers that the short question has named.
         answer, whole = read_answer(f"{AGREED}, {text}", _keys(question), language), read_whole(f"{AGREED}, {text}")
@@ -260,6 +268,22 @@ def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: 
     if answer and answer.choice == "yes":
         return _with_scope(answer, whole if whole.scope else asked.agreed or whole)
     return answer
+
+
+def _with_whole_reason(answer: Answer, text: str) -> Answer:
+    """Returns the answer with its reason as it was typed, to the last word: "no, do it the way I said"."""
+    begun = text.rfind(answer.text) if answer.choice == "no" and answer.text else -1
+    return answer.model_copy(update={"text": text[begun:].strip()}) if begun >= 0 else answer
+
+
+def _with_lines(answer: Answer, asked: OpenQuestion) -> Answer:
+    """Returns the answer with the lines that were typed before it and not surely understood, so that the model gets
+    them, too: as the words of a no or a wish, or beside a yes."""
+    if asked.question.kind != "gate" or asked.question.secret:
+        return answer
+    name, last_line = ("text", answer.text) if answer.choice in ("no", "wish") else ("said", answer.said)
+    lines = (*(line for line in asked.lines if line not in last_line), last_line)
+    return answer.model_copy(update={name: "\n".join(filter(None, lines))})
 
 
 def _wish(text: str, whole: WholeAnswer) -> Answer:
@@ -335,15 +359,18 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
     if means_either(text, language):
         return say("gate.either")
     whole, short_text = read_whole(spelled_out(text), language), shorten(text.strip(), SHOWN)
-    reaches_session = "session" in _keys(question) and (whole.reaches or asked.half is not None)
+    has_session, was_asked = "session" in _keys(question), asked.half is not None
     asked.half, asked.agreed = Answer(choice="no", text=text.strip()), whole.agreed
-    if agreed := whole.agreed:
-        asked.half = _wish(text, whole)
-    if agreed and (agreed.scope or not reaches_session):
-        is_wider = agreed.scope in ("session", "always")
-        key = "gate.rest_about" if is_wider and agreed.about else "gate.rest_session" if is_wider else "gate.rest"
+    if not (whole.wish or whole.agreed or agrees_somewhere(text, language)):
+        may_reach = has_session and (whole.reaches or was_asked)
+        return say("gate.unclear_scope" if may_reach else "gate.unclear", text=short_text)
+    asked.half = _wish(text, whole)
+    agreed = whole.agreed
+    if agreed and agreed.scope in ("session", "always"):
+        key = "gate.rest_about" if agreed.about else "gate.rest_session"
         return say(key, about=agreed.about, text=shorten(whole.rest, SHOWN))
-    return say("gate.unclear_scope" if reaches_session else "gate.unclear", text=short_text)
+    is_open = has_session and not (agreed and agreed.scope)
+    return say("gate.rest_or_session" if is_open else "gate.rest", text=short_text)
 
 
 def wants_words(answer: Answer, question: Question) -> bool:

@@ -37,6 +37,8 @@ folder's own repository come first."""
 MOST_COMPARED = 10_000_000
 """The largest number of bytes of a file in which secrets are looked for after an edit of it has failed."""
 PATHS = ("path", "source", "target")
+COMPARING = ("edit.", "file.blots")
+"""The beginnings of the keys of errors that depend on what stands in a file."""
 
 
 class ResultFilter:
@@ -122,7 +124,11 @@ def _without_guesses(
     """Returns the result of an edit that failed. If the file holds a secret, the result does not say which of the edits
     fit: otherwise the secret could be guessed piece by piece."""
     folder, path = Path(state.folder), str(action.args.get("path") or "")
-    if not _secret_path(action.args, folder) and not _mask(_text_at(folder / path), known).hidden:
+    compares_texts = result.for_user.key.startswith(COMPARING)
+    holds_secret = compares_texts and (
+        _secret_path(action.args, folder) or _mask(_text_at(folder / path), known).hidden
+    )
+    if not holds_secret:
         return _hide(result, action, actor, state, known)
     actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=1)))
     for_model = note(state.language, "secret_withheld", path=shown(path))

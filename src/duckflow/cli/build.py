@@ -57,9 +57,10 @@ from duckflow.tools.plan.folder import WorkFolder
 from duckflow.tools.settings import FETCH, SEARCH
 from duckflow.tools.tool import AnyTool
 from duckflow.tools.toolbox import Toolbox, packaged_operations
+from duckflow.work.approval import PlanAnswer, PlanApproval
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
-from duckflow.work.plans import PlanAnswer, PlanApproval, PlannedWork, StepChecks
+from duckflow.work.plans import PlannedWork, StepChecks
 
 if TYPE_CHECKING:
     from duckflow.cli.outside import Outside

@@ -84,6 +84,13 @@ def agrees_somewhere(text: str, language: str, agreeing: Collection[str] = ("yes
     return any(kind in agreeing for kind in known_kinds)
 
 
+def surely_wishes(text: str, language: str) -> bool:
+    """Says whether an answer that agrees surely wants something else done first, and says nothing about asking."""
+    plain_text = unicodedata.normalize("NFKC", text)
+    has_order = search("scopes.surely_wished", plain_text, language) is not None
+    return has_order and search("scopes.may_reach", plain_text, language) is None
+
+
 def without_politeness(text: str, language: str) -> str:
     """Replaces each word that only serves politeness or grammar, or only agrees, by a space."""
     words, kinds = _kinds(languages_in(text, language))

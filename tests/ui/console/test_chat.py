@@ -26,7 +26,7 @@ def test_a_change_is_shown_asked_for_and_made(tmp_path: Path, opened: list[Termi
     screen = terminal.wait_for("1. yes")
     assert "+print('hello')" in screen and "It is written." not in screen
     terminal.answer("maybe")
-    terminal.wait_for("2: no, but: maybe")
+    terminal.wait_for("2: no, tell the model: maybe")
     terminal.answer("１")
     terminal.wait_for("It is written.")
     assert (terminal.work / "hello.py").read_text() == BODY

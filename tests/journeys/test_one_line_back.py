@@ -1,0 +1,110 @@
+"""An answer that is not surely understood costs one line and one key, no second Gate, and none of its words."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from duckflow.events.types import PlanChanged
+from duckflow.i18n.template import note
+from tests.journeys.plans import PROPOSE, SNAKE, Typing, until
+from tests.journeys.story import act, decide, respond
+
+WRITE = decide(act("file_ops.write_file", path="one.py", content="x = 1\n"), next_step="continue")
+OK = decide(respond("ok"))
+MORE_THAN_A_YES = [
+    ("en", "alright, fine by me as long as it really is just the docstring"),
+    ("en", "yep, and while we sit here you needn't come back to me for such trifles"),
+    ("en", "that's it, yes. things like this are fine with me as long as the sun shines"),
+    ("en", "yes, that one of course. and the other matter needs no further question from you"),
+    ("en", "sure, same deal as the last time with the asking"),
+    ("ja", "はい、前回と同じ扱いで、こちらへの確認はもう省いてもらえれば"),
+]
+
+
+@pytest.mark.parametrize(("language", "said"), MORE_THAN_A_YES)
+async def test_a_yes_with_unclear_words_is_not_passed_to_the_model(tmp_path: Path, language: str, said: str) -> None:
+    story = Typing(tmp_path, [WRITE, OK], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    taken = await story.chat.take(said)
+    if taken.meaning == "unclear":
+        assert taken.told[0].key.startswith("gate.rest")
+        assert not (story.folder / "one.py").exists() and len(story.model.requests) == 1
+        assert (await story.chat.take("1")).meaning == "answer"
+    await turn
+    assert (story.folder / "one.py").exists() and len(story.gates()) == 1
+    assert len(story.model.requests) == 2 and said in story.prompt(), "the words are not lost"
+
+
+async def test_what_was_said_before_a_no_reaches_the_model_with_it(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [WRITE, OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    await story.chat.take("hold on")
+    correction = "don't use %r there, an f-string please, on one line. no need for the python -c bit, tests are enough"
+    taken = await story.chat.take(correction)
+    assert [line.key for line in taken.told] == ["gate.unclear"]
+    assert (await story.chat.take("no — change it the way i said")).meaning == "answer"
+    await turn
+    assert note("en", "refused_why", reason=f"{correction}\nchange it the way i said") in story.prompt()
+
+
+async def test_the_words_of_the_line_itself_choose_what_it_offers(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [WRITE, OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take("right, all of that may be so. the docstring stays though")).meaning == "unclear"
+    assert (await story.chat.take("just as shown, it leaves the docstring alone")).meaning == "answer"
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+async def test_an_order_that_comes_first_is_still_heard_at_once(tmp_path: Path) -> None:
+    story = Typing(tmp_path, [WRITE, OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take("ok but rename it to uno.py first")).meaning == "answer"
+    await turn
+    assert not (story.folder / "one.py").exists() and "rename it to uno.py first" in story.prompt()
+
+
+PLAN_YES = [
+    ("en", "yep, do that, same deal as before: no need to ask me about its edits"),
+    ("en", "sure, looks like the thing, same as the last one with the asking"),
+    ("ja", "はい、前と同じ扱いで、確認はもう省いてもらえれば"),
+]
+
+
+@pytest.mark.parametrize("key", ["1", "2"])
+@pytest.mark.parametrize(("language", "said"), PLAN_YES)
+async def test_an_unclear_yes_to_a_plan_takes_one_key_and_no_request(
+    tmp_path: Path, language: str, said: str, key: str
+) -> None:
+    story = Typing(tmp_path, [PROPOSE, SNAKE, OK], mode="ask", language=language)
+    await story.tell("make a snake game")
+    requests = len(story.model.requests)
+    turn = asyncio.create_task(story.tell(said))
+    await until(story, lambda: bool(story.chat.questions) or bool(statuses(story)[1:]))
+    for question in story.chat.questions:
+        assert question.title.key == "plan.start" and len(story.model.requests) == requests
+        await story.chat.take(key if len(question.choices) > 2 else "1")
+    await turn
+    assert "approved" in statuses(story)
+
+
+def statuses(story: Typing) -> list[str]:
+    return [event.plan.status for event in story.all(PlanChanged)]
+
+
+async def test_a_yes_that_a_model_passes_on_is_never_refused_for_its_wording(tmp_path: Path) -> None:
+    said = "sorry, nothing wrong with it, off you go, you need no further leave for its files"
+    passes_on = decide(act("plan_tool.approve", words=said), next_step="continue", step="PLANNING")
+    story = Typing(tmp_path, [PROPOSE, SNAKE, passes_on, OK, OK], mode="ask")
+    await story.tell("make a snake game")
+    turn = asyncio.create_task(story.tell(said))
+    await until(story, lambda: bool(story.chat.questions) or "approved" in statuses(story))
+    for _ in story.chat.questions:
+        await story.chat.take("1")
+    await turn
+    assert "approved" in statuses(story)
