@@ -125,10 +125,8 @@ def _without_guesses(
     fit: otherwise the secret could be guessed piece by piece."""
     folder, path = Path(state.folder), str(action.args.get("path") or "")
     compares_texts = result.for_user.key.startswith(COMPARING)
-    holds_secret = compares_texts and (
-        _secret_path(action.args, folder) or _mask(_text_at(folder / path), known).hidden
-    )
-    if not holds_secret:
+    is_secret = bool(_secret_path(action.args, folder)) or _mask(_text_at(folder / path), known).hidden > 0
+    if not (compares_texts and is_secret):
         return _hide(result, action, actor, state, known)
     actor.emit(Noticed(what=say("secret.hidden", operation=result.operation, count=1)))
     for_model = note(state.language, "secret_withheld", path=shown(path))
