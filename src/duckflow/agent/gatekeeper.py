@@ -58,7 +58,7 @@ class Ready(NamedTuple):
     def run(self, actor: Actor) -> Awaitable[Done]:
         """Runs the tool, unless its paths lead elsewhere by now."""
         if self.tool.places(self.args) != self.places:
-            raise refused_as_changed(", ".join(map(shown, self.tool.touches(self.args))))
+            raise refused_as_changed(", ".join(map(shown, self.tool.touches(self.args) or self.places)))
         return self.tool.run_for(self.args, actor.call())
 
 

@@ -168,13 +168,19 @@ def in_words(problem: Exception, operation: str = "") -> ToolError:
     )
 
 
+async def _read(call: Ready, actor: Actor) -> Done:
+    """Carries out a read that was prepared before the user was asked about others: its path may lead elsewhere by
+    now."""
+    return await call.run(actor)
+
+
 @asynccontextmanager
 async def read_ahead(ready: Sequence[Ready], actor: Actor) -> AsyncGenerator[dict[str, asyncio.Task[Done]]]:
     """Starts the reads that come first at the same time. Their results are still reported in order."""
     await actor.wait_while_paused()
     read_calls = list(takewhile(lambda call: call.tool.effect == "read", ready))
     read_tasks = {
-        call.action.action_id: asyncio.create_task(call.tool.run_for(call.args, actor.call()))
+        call.action.action_id: asyncio.create_task(_read(call, actor))
         for call in (read_calls if len(read_calls) > 1 else ())
     }
     try:

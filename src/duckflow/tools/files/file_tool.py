@@ -195,7 +195,8 @@ class FileTool(Tool[A]):
             return self.workspace.relative(path, follow)
 
     def places(self, args: A) -> tuple[str, ...]:
-        return tuple(map(self._place, self.touches(args)))
+        """Returns where the paths that the call changes lead, or the path that it reads."""
+        return tuple(map(self._place, self.touches(args) or (str(getattr(args, "path", ".")),)))
 
     def _place(self, path: str) -> str:
         """Returns the real path, or the path as it is where it cannot be used."""
