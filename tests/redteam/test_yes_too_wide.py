@@ -2,6 +2,8 @@
 make code run later, from a command to the same one in the background, from "not now" to the whole session, from a
 command's mode over the mode that the user chose meanwhile, and from one undo to what somebody else has committed."""
 
+import subprocess
+import tarfile
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
@@ -245,36 +247,107 @@ async def test_undo_takes_back_the_commit_of_a_single_command(tmp_path: Path) ->
 
 BEYOND = (
     "echo x > other.py", "cat src/a.py >> other.py", "cp src/a.py other.py", "tee other.py < src/a.py", "mv src/a.py .",
-    "sed -i s/a/b/ other.py", "true && touch ./src/../other.py", "cd src && cp a.py ../other.py", "rm other.py",
-    "echo x > src/up/other.py", "touch src/a.py oth*.py", "cp src/a.py srcs/a.py",
+    "sed -i s/a/b/ other.py", "true && touch ./src/../new.py", "cd src && cp a.py ../other.py", "rm other.py",
+    "touch src/a.py oth*.py && rm oth*.py", "cp src/a.py srcs/a.py", "git mv other.py moved.py", "git rm -qf other.py",
+    "git stash -q", "git checkout -q -b b", "git commit -qam x", "git apply p.diff", "patch -p1 < p.diff",
+    "cp -t docs src/a.py", "O=docs/x.md; echo y > $O", "F=other.py; sed -i s/a/b/ $F", "tar cf all.tar src",
+    "tar xf in.tar", "python3 -c \"open('docs/x.md', 'w')\"", "make", "find . -name '*.md' -delete",
+    "find docs -type f -exec rm {} +", "ls docs/* | xargs rm", "dd if=src/a.py of=other.py", "mkdir new",
+    "install src/a.py docs/", "ln -sf ../src/a.py docs/x.md", "ln other.py docs/hard", "truncate -s 0 other.py",
+    "perl -e 'unlink \"other.py\"'", "awk 'BEGIN { print \"x\" > \"other.py\" }'", "eval 'ec''ho x > other.py'",
+    "bash write.sh", "split -b1 src/a.py docs/part", "(cd docs && echo y > x.md)", "exec 3>other.py; echo x >&3",
+    "ln other.py src/hard && echo x > src/hard", "ln -s ../docs src/way && echo y > src/way/x.md", "mv docs src/docs",
+    "mv src/a.py /tmp/a && mv /tmp/a other.py", "sort -o other.py src/a.py", "chmod 600 other.py", "mv src gone",
+    "cat src/a.py > \"$(echo oth*)\"", "cd src && python3 ../write.py",
+    "(sleep 0.1; echo x > other.py) & wait", "echo x > .git/description", "rmdir srcs",
+    "git reset -q --hard", "rm -r docs",
 )  # fmt: skip
+"""Commands that change something outside of `src`, each in another way."""
 
 
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("mode", ["auto", "full-auto"])
+def workplace(folder: Path) -> None:
+    for name in ("src", "srcs", "docs"):
+        (folder / name).mkdir(parents=True)
+    diff = "--- a/other.py\n+++ b/other.py\n@@ -1 +1 @@\n-a\n+b\n"
+    texts = {
+        "src/a.py": "x\n", "other.py": "a\n", "docs/x.md": "x\n", "docs/new.md": "x\n", "p.diff": diff,
+        "Makefile": "all:\n\techo x > other.py\n", "write.sh": "echo x > other.py\n",
+        "write.py": "import os\nos.chdir('..')\nos.rename('other.py', 'b.py')\n",
+    }  # fmt: skip
+    for path, text in texts.items():
+        (folder / path).write_text(text)
+    with tarfile.open(folder / "in.tar", "w") as archive:
+        archive.add(folder / "docs/new.md", "docs/new.md")
+    (folder / "docs/new.md").unlink()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "start")
+    for key in ("name", "email"):
+        git(folder, "config", f"user.{key}", "pond")
+    (folder / "docs/x.md").write_text("changed\n")
+
+
+def outside_src(folder: Path) -> dict[str, object]:
+    """Returns what all files beside `src` are. Git may look at its index anew."""
+    paths = [path for path in folder.rglob("*") if path.name != "index" and path.parts[len(folder.parts)] != "src"]
+    return {
+        str(path): (path.lstat().st_mode, path.is_file() and not path.is_symlink() and path.read_bytes())
+        for path in paths
+    }
+
+
 @pytest.mark.parametrize("command", BEYOND)
-async def test_a_command_that_names_files_beyond_the_limit_of_a_yes_is_asked_about(
-    tmp_path: Path, command: str, mode: str
-) -> None:
-    pair = decide(*(act("file_ops.write_file", path=path, content="x\n") for path in ("src/b.py", "b.py")))
-    commands = ("cp src/a.py src/c.py 2>/dev/null", command)
-    tried = [decide(act("shell.run", command=one), next_step="continue") for one in commands]
-    story = Story(tmp_path, [pair, *tried, *[decide(respond("ok"))] * 3], mode="ask")
-    for folder in ("src", "srcs"):
-        (story.folder / folder).mkdir()
-    for path in ("src/a.py", "other.py"):
-        (story.folder / path).write_text("a\n")
-    (story.folder / "src/up").symlink_to("..")
+def test_without_a_limit_these_commands_change_more(tmp_path: Path, command: str) -> None:
+    workplace(tmp_path / "work")
+    before = outside_src(tmp_path / "work")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path / "work", check=False, capture_output=True)
+    assert outside_src(tmp_path / "work") != before
 
-    def answer(question: Question) -> Answer | None:
-        if len(story.questions) > 1:
-            return Answer(choice="no")
-        story.chat.answer(question.question_id, "yes, but only in src/")
-        story.chat.choices.change_mode(mode)
+
+class Limiting(Story):
+    """Answers the first Gate with a limit and chooses another mode at once. After that it says no to what the limit is
+    the reason for, and yes to everything else."""
+
+    then: str = "full-auto"
+
+    def answer(self, question: Question) -> Answer | None:
+        if len(self.questions) > 1:
+            keys = {reason.key for reason in question.gate.reasons} if question.gate else {"risk.limited"}
+            return Answer(choice="no" if "risk.limited" in keys else "yes")
+        self.chat.answer(question.question_id, "yes, but only in src/")
+        self.chat.choices.change_mode(self.then)
         return None
 
-    story.answer = answer
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("then", ["auto", "full-auto"])
+@pytest.mark.parametrize("sandbox", ["bubblewrap", "landlock", "none"])
+async def test_no_command_changes_files_beyond_the_limit_of_a_yes_unasked(
+    tmp_path: Path, sandbox: str, then: str
+) -> None:
+    pair = decide(*(act("file_ops.write_file", path=path, content="x\n") for path in ("src/b.py", "b.py")))
+    commands, ok = ("cp src/a.py src/c.py", *BEYOND), decide(respond("ok"))
+    tried = [decide(act("shell.run", command=command), next_step="continue") for command in commands]
+    settings = {"sandbox": {"kind": sandbox}}
+    story = Limiting(
+        tmp_path,
+        [pair, ok, *(reply for one in tried for reply in (one, ok))],
+        mode="ask",
+        settings=settings,
+        native=True,
+    )
+    story.then = then
+    workplace(story.folder)
     await story.tell("go on")
-    assert (story.folder / "src/c.py").exists(), "what fits goes through"
-    assert len(story.gates()) == 2 and (story.folder / "other.py").read_text() == "a\n"
+    beyond, before = list[str](), outside_src(story.folder)
+    for _ in range(len(commands) * (2 if sandbox == "none" else 1)):
+        await story.tell("go on")
+        if outside_src(story.folder) != before:
+            beyond.append(str(story.all(ActionFinished)[-2].result.for_user))
+            before = outside_src(story.folder)
+        (story.folder / "src/a.py").write_text("x\n")
+    assert beyond == []
+    assert (story.folder / "src/c.py").exists() == (sandbox != "none"), "what fits goes through"
+    asked = [reason.key for gate in story.gates()[1:] if gate.gate for reason in gate.gate.reasons]
+    assert asked.count("risk.limited") == (len(commands) if sandbox == "none" else 0)
     await story.close()

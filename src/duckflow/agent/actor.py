@@ -16,7 +16,7 @@ from duckflow.events.types import (
     UsageReported,
 )
 from duckflow.state.question import Answer, Question
-from duckflow.tools.tool import CallContext
+from duckflow.tools.tool import CallContext, ChangeLimit
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,10 @@ class Actor:
         with self.timeout.standing_still():
             return await self.put_question(question)
 
-    def call(self) -> CallContext:
+    def call(self, limit: ChangeLimit | None = None) -> CallContext:
         """Returns what a tool may use of the actor: a control that can pause the call, and a function that shows its
-        output."""
-        return CallContext(self.pause, self._show)
+        output. `limit` says which files the call may change."""
+        return CallContext(self.pause, self._show, limit)
 
     @asynccontextmanager
     async def at_most(self, seconds: float | None) -> "AsyncGenerator[Actor]":

@@ -158,14 +158,14 @@ class Dispatcher:
             dispatched.stop = "" if model_goes_on else "question"
         return dispatched
 
-    async def free(self, action: Action) -> bool:
+    async def free(self, action: Action, actor: Actor) -> bool:
         """Says whether the action would run without a question. Only modes that run commands unasked can say yes; in
         other modes the sandbox need not be looked for."""
         if self._gatekeeper.mode not in (Mode.AUTO, Mode.FULL_AUTO, Mode.CONTAINED):
             return False
         await self._toolbox.get_ready([action])
         prepared_action = self._preparation.prepare([action], {})
-        return bool(prepared_action.ready) and await self._gatekeeper.lets_pass(prepared_action.ready[0])
+        return bool(prepared_action.ready) and await self._gatekeeper.lets_pass(prepared_action.ready[0], actor)
 
     async def _run_part(
         self, part: list[Action], reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
@@ -217,11 +217,10 @@ class Dispatcher:
                     done.stop_for("user_spoke")
                 if not self._not_held_back([call.action], done, actor):
                     continue
-                name = call.action.action_id
-                if clearance.edited is not None and name in clearance.asked_about:
-                    await self._run_edited(call, clearance.edited, done, actor)
+                if clearance.edited is not None and call.action.action_id in clearance.asked_about:
+                    await self._run_edited(call, clearance.edited, clearance, done, actor)
                 else:
-                    await self._run_one(call, done, actor, name in clearance.revealed, early_reads.get(name))
+                    await self._run_one(call, clearance, done, actor, early_reads.get(call.action.action_id))
         if not clearance.allowed:
             remaining_calls = [call for call in ready if call not in free_calls]
             later_actions = [*await self._refuse(remaining_calls, clearance, done, actor), *later_actions]
@@ -249,7 +248,7 @@ class Dispatcher:
         edits = self._preparation.edits(action.operation) and not done.broken
         return done.stop == "error" and (edits or self._preparation.reads(action.operation))
 
-    async def _run_edited(self, call: Ready, text: str, done: Dispatched, actor: Actor) -> None:
+    async def _run_edited(self, call: Ready, text: str, cleared: Clearance, done: Dispatched, actor: Actor) -> None:
         """Runs the action with the user's own text in place of the proposed one."""
         edited_action = call.action.model_copy(
             update={"args": {**call.action.args, call.tool.editable(call.args): text}}
@@ -261,7 +260,7 @@ class Dispatcher:
             await self._fail(call.action, prepared_action.problem, done, actor)
         else:
             self._hooks.tell_with(call.action.action_id, edit_note)
-            await self._run_one(prepared_action.ready[0], done, actor, revealed=False)
+            await self._run_one(prepared_action.ready[0], cleared._replace(revealed=frozenset()), done, actor)
 
     async def _with_body(
         self, action: Action, reading: ParsedReply, blocks: list[str], done: Dispatched, actor: Actor
@@ -275,9 +274,10 @@ class Dispatcher:
         return action.model_copy(update={"args": {**action.args, tool.body: body_text}})
 
     async def _run_one(
-        self, call: Ready, done: Dispatched, actor: Actor, revealed: bool, begun: asyncio.Task[Done] | None = None
+        self, call: Ready, cleared: Clearance, done: Dispatched, actor: Actor, begun: asyncio.Task[Done] | None = None
     ) -> None:
         action, tool, doing_phrase = call.action, call.tool, call.tool.doing(call.args)
+        unasked = None if action.action_id in cleared.revealed else action
         await actor.wait_while_paused()
         actor.emit(ActionStarted(action=action, doing=doing_phrase, effect=tool.effect, step_kind=tool.step_kind))
         if tool.effect == "run":
@@ -286,11 +286,11 @@ class Dispatcher:
         changed: list[str] = []
         try:
             async with self._kept.around(call, actor, self._hooks.follow(tool)) as changed:
-                outcome = await (begun or call.run(actor))
+                outcome = await (begun or call.run(actor, self._gatekeeper.limit_of(call, cleared, actor)))
                 outcome = await self._hooks.after(call, outcome, actor)
         except Exception as problem:
             failure = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)
-            await self._finish(failure, done, actor, None if revealed else action)
+            await self._finish(failure, done, actor, unasked)
             return
         result = ActionResult(
             action_id=action.action_id,
@@ -307,7 +307,7 @@ class Dispatcher:
         )
         if result.effect == "run":
             result = await self._doubts.look(result, actor)
-        await self._finish(result, done, actor, None if revealed else action)
+        await self._finish(result, done, actor, unasked)
         if tool.asks(call.args, self._session.state.language):
             done.stop = "question"
 

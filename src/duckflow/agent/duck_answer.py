@@ -87,6 +87,7 @@ class Choices:
         return (
             *(("always", rule.describe()) for rule in rules.always),
             *(("session", rule.describe()) for rule in rules.session),
+            *(("session", say("permission.limit", limit=limit.shown)) for limit in self._gatekeeper.said.limits()),
         )
 
     def usual(self) -> tuple[tuple[Phrase, int], ...]:
@@ -102,6 +103,10 @@ class Choices:
         return rule.describe()
 
     def remove_permission(self, number: int) -> Phrase:
+        limits, entries = self._gatekeeper.said.limits(), self.permissions()
+        if len(entries) - len(limits) < number <= len(entries):
+            self._gatekeeper.said.lift(limits[number - len(entries) - 1])
+            return entries[number - 1][1]
         rule = self._gatekeeper.permissions.remove(number).describe()
         self._session.emit(PermissionTaken(rule=rule))
         return rule

@@ -249,15 +249,6 @@ def runs_later_by(command: str, folder: Path) -> bool:
     return any(runs_later(name, not os.path.lexists(folder / name), folder) for name in names)
 
 
-def written_by(command: str, folder: Path) -> list[str]:
-    """Returns the paths of the files in the folder that the command names as what it writes, without links."""
-    from duckflow.safety.commands.parse import named_targets
-
-    top = os.path.realpath(folder)
-    paths = [os.path.relpath(os.path.realpath(path), top) for path in named_targets(command, folder)]
-    return [path for path in paths if path != ".." and not path.startswith("../")]
-
-
 class RiskyAction(NamedTuple):
     """One action that the user must allow."""
 
@@ -273,6 +264,11 @@ class RiskyAction(NamedTuple):
     lasting: tuple[Phrase, ...] = ()
     """Effects of the action that cannot be undone."""
     only_reads: bool = False
+
+    @property
+    def asks_beyond(self) -> bool:
+        """Says whether the user is asked because the action may change more than the limit of an earlier yes."""
+        return any(reason.key == "risk.limited" for reason in self.assessment.reasons)
 
     def offered(self, scope: Scope) -> Permission | None:
         return self.rule_for_good if scope == "always" else self.rule

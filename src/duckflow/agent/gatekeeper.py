@@ -19,12 +19,14 @@ from duckflow.agent.gate_question import (
     only_reads,
     rules_offered,
 )
+from duckflow.agent.narrow_yes import within
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
 from duckflow.agent.recovery import Recovery, Unkept
 from duckflow.agent.said_at_gates import SaidAtGates
 from duckflow.agent.session import Session
+from duckflow.errors import ToolError
 from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
 from duckflow.i18n.answer_scope import named_in
 from duckflow.i18n.answers import WholeAnswer, about_plan
@@ -38,7 +40,7 @@ from duckflow.state.message import AT_GATE, Message, said_since
 from duckflow.state.plan import Plan
 from duckflow.state.question import NOBODY, Answer, Preview, Question
 from duckflow.tools.files.change import refused_as_changed
-from duckflow.tools.tool import AnyTool, Args, Done
+from duckflow.tools.tool import AnyTool, Args, ChangeLimit, Done
 
 
 class Ready(NamedTuple):
@@ -55,11 +57,23 @@ class Ready(NamedTuple):
     places: tuple[str, ...] = ()
     """The places to which the paths of the call led when it was prepared. The user was asked about these."""
 
-    def run(self, actor: Actor) -> Awaitable[Done]:
-        """Runs the tool, unless its paths lead elsewhere by now."""
+    def run(self, actor: Actor, limit: ChangeLimit | None) -> Awaitable[Done]:
+        """Runs the tool within the limit, unless its paths lead elsewhere by now, or the call goes beyond a limit that
+        the user has set meanwhile."""
         if self.tool.places(self.args) != self.places:
             raise refused_as_changed(", ".join(map(shown, self.tool.touches(self.args) or self.places)))
-        return self.tool.run_for(self.args, actor.call())
+        if limit and self.goes_beyond(limit):
+            what_now = "If this is still needed, call it again: the user is asked."
+            told_model = f"Not run: the user has meanwhile limited changes to {limit.shown}. {what_now}"
+            raise ToolError(told_model, "risk.limited", limit=limit.shown)
+        return self.tool.run_for(self.args, actor.call(limit))
+
+    def goes_beyond(self, limit: ChangeLimit) -> bool:
+        """Says whether the call changes a file outside of the limit, or nothing keeps it from doing so."""
+        if self.tool.effect not in CHANGING or self.tool.reads_only(self.args):
+            return False
+        paths = [impact.path for impact in self.preview.impacts]
+        return any(not within(path, limit.names) for path in paths) or not self.tool.keeps_limits(self.args)
 
 
 class Clearance(NamedTuple):
@@ -74,6 +88,8 @@ class Clearance(NamedTuple):
     """The actions that the question was about."""
     wish: bool = False
     """True if the user did not refuse the actions, but wants something else to be done first."""
+    unlimited: frozenset[str] = frozenset()
+    """The actions that may change more than the limit of an earlier yes, because the user has allowed just that."""
     revealed: frozenset[str] = frozenset()
     """The actions whose secrets the model may see, because the user was asked for just that."""
     nobody: bool = False
@@ -108,6 +124,13 @@ the actions, so that a yes of a hook does not count."""
 def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
     verdict = judge(mode, assessment, changes=not call.tool.reads_only(call.args), doubtful=doubtful)
     return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
+
+
+def _approved_check(plan: Plan | None, command: str, deed: Deed) -> bool:
+    """Says whether the approved plan names exactly this command as a check, and the command runs in the sandbox."""
+    if plan is None or not plan.under_way or deed.command is None:
+        return False
+    return command in plan.checks and deed.command.shut_in and not deed.command.leaves
 
 
 def _talk(answer: Answer, said: str, language: str) -> str:
@@ -147,7 +170,7 @@ class Gatekeeper:
         for rule in session.state.allowed:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
         self._plans = PlanPermissions(session, permissions)
-        self._said = SaidAtGates(session)
+        self.said = SaidAtGates(session)
 
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
@@ -156,12 +179,12 @@ class Gatekeeper:
         these do not allow an action, hooks or the user are asked."""
         risky, warnings, needs_person = list[RiskyAction](), list[Phrase](), False
         mode, plan_id = await self._mode_here(), self._plans.plan_of(actor) if self._session.state.plans else ""
-        if mode is Mode.CONTAINED:
+        if mode is Mode.CONTAINED and not self.said.limit_for(actor):
             return await self._clear_unasked(deeds)
         for call in deeds:
             deed = self._deed(call)
             assessment = await self._assess(call, deed, mode)
-            held = () if actor.for_user else await self._held_back(call, actor.job_id)
+            held = self._held_back(call, actor)
             verdict = "ask" if held else _judged(call, assessment, doubtful, mode)
             if verdict == "refuse":
                 return Clearance(False, reason=f"mode {self.mode} is read-only: nothing may be changed")
@@ -172,12 +195,12 @@ class Gatekeeper:
             asks, look_at_code = verdict == "ask", self._recovery.code_runs
             code_runs = await look_at_code(call.tool, call.args, deed, assessment) if asks else ()
             is_plans_code, tools = bool(code_runs) and self._plans.carries_out(actor), code_runs or tools
-            is_plans_code &= not self._said.owes(actor)
+            is_plans_code &= not self.said.owes(actor)
             # No rule covers the background, where undo does not follow a command.
             ruled = "" if call.tool.goes_on(call.args) else command
             rule_allows = self.permissions.allows(operation, impacts, ruled, only_by_name, description, tools, plan_id)
-            rule_allows = rule_allows and (bool(deed.command and deed.command.tools) or not self._said.owes(actor))
-            rule_allows = rule_allows or is_plans_code or self._approved_check(command, deed)
+            rule_allows = rule_allows and (bool(deed.command and deed.command.tools) or not self.said.owes(actor))
+            rule_allows = rule_allows or is_plans_code or _approved_check(self._session.state.plan, command, deed)
             is_allowed = call.tool.allowed or call.allowed or rule_allows
             difference = self.permissions.changed(operation, description) if description and not is_allowed else None
             reasons = tuple(filter(None, (difference, call.asks, *held)))
@@ -219,10 +242,14 @@ class Gatekeeper:
                 return Clearance(False, asked_about=frozenset({call.action.action_id}), nobody=True)
         return Clearance(True, revealed=frozenset(call.action.action_id for call in deeds))
 
-    async def lets_pass(self, call: Ready) -> bool:
+    def limit_of(self, call: Ready, clearance: Clearance, actor: Actor) -> ChangeLimit | None:
+        """Returns the limit that holds for a call when it runs: a limit may be younger than the clearance."""
+        return None if call.action.action_id in clearance.unlimited else self.said.limit_for(actor)
+
+    async def lets_pass(self, call: Ready, actor: Actor) -> bool:
         mode = await self._mode_here()
         assessment = await self._assess(call, self._deed(call), mode)
-        return not await self._held_back(call, "") and _judged(call, assessment, False, mode) == "pass"
+        return not self._held_back(call, actor) and _judged(call, assessment, False, mode) == "pass"
 
     async def _mode_here(self) -> Mode:
         """Returns the mode that is in effect. Without a sandbox, `auto` works like `auto-edit`, and the user is told so
@@ -234,26 +261,21 @@ class Gatekeeper:
             self._session.emit(Noticed(what=say("mode.without_sandbox")))
         return Mode.AUTO_EDIT
 
-    async def _held_back(self, call: Ready, job_id: str) -> tuple[Phrase, ...]:
-        """Returns the reasons to ask even where the mode or a rule allows a change: it is beyond what the user limited
-        their yes to; or a draft of a plan waits for the user's yes, and the change may belong to the plan's steps."""
-        if self.mode is Mode.PLAN or call.tool.effect not in CHANGING or call.tool.reads_only(call.args):
+    def _held_back(self, call: Ready, actor: Actor) -> tuple[Phrase, ...]:
+        """Returns the reasons to ask even where the mode or a rule allows a change: it may go beyond what the user
+        limited their yes to; or a draft of a plan waits for the user's yes, and the change may belong to the plan's
+        steps."""
+        is_change = call.tool.effect in CHANGING and not call.tool.reads_only(call.args)
+        if actor.for_user or self.mode is Mode.PLAN or not is_change:
             return ()
-        command, plan = call.tool.command(call.args), self._session.state.plan
-        reasons = [await asyncio.to_thread(self._said.limit_against, call.preview.impacts, command, job_id)]
+        command, plan, limit = call.tool.command(call.args), self._session.state.plan, self.said.limit_for(actor)
+        reasons = [say("risk.limited", limit=limit.shown) if limit and call.goes_beyond(limit) else None]
         if plan and plan.status == "draft":
             subjects = [impact.path for impact in call.preview.impacts] or command.split()[:1]
             said_text = "\n".join(said_since(self._session.state.messages, (PROPOSE_PLAN, REVISE_PLAN)))
             is_outside_plan = all(names_file(said_text, subject) and not plan.names(subject) for subject in subjects)
             reasons.append(None if subjects and is_outside_plan else say("risk.draft", name=plan.name))
         return tuple(filter(None, reasons))
-
-    def _approved_check(self, command: str, deed: Deed) -> bool:
-        """Says whether the approved plan names exactly this command as a check, and the command runs in the sandbox."""
-        plan, judged_command = self._session.state.plan, deed.command
-        if plan is None or not plan.under_way or judged_command is None:
-            return False
-        return command in plan.checks and judged_command.shut_in and not judged_command.leaves
 
     def _deed(self, call: Ready) -> Deed:
         deed = call.tool.deed(call.args, call.preview)
@@ -278,7 +300,7 @@ class Gatekeeper:
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance = self._meaning(answer, question, risky)
-            self._said.hear(actor, clearance.allowed, answer)
+            self.said.hear(actor, clearance.allowed, answer)
             if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habitual_rule, clearance.allowed)
             if report_answer:
@@ -291,9 +313,14 @@ class Gatekeeper:
             text, turn = f"{heading}\n{words}", self._session.state.turn
             self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=turn, operation=AT_GATE)))
         revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
+        # A limit that comes with this yes is about what is done later.
+        unlimited = frozenset(
+            risky_action.action.action_id for risky_action in risky if answer.limit or risky_action.asks_beyond
+        )
         if clearance.nobody and doubtful:
             clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
-        return clearance._replace(revealed=revealed, talk={risky[0].action.action_id: talk_text} if talk_text else {})
+        clearance = clearance._replace(revealed=revealed, unlimited=unlimited)
+        return clearance._replace(talk={risky[0].action.action_id: talk_text} if talk_text else {})
 
     def _meaning(self, answer: Answer, question: Question, risky: Sequence[RiskyAction]) -> Clearance:
         offered_keys = {choice.key for choice in question.choices}

@@ -171,7 +171,7 @@ def in_words(problem: Exception, operation: str = "") -> ToolError:
 async def _read(call: Ready, actor: Actor) -> Done:
     """Carries out a read that was prepared before the user was asked about others: its path may lead elsewhere by
     now."""
-    return await call.run(actor)
+    return await call.run(actor, None)
 
 
 @asynccontextmanager

@@ -202,7 +202,9 @@ def permissions(context: CommandContext, arguments: str) -> str:
     words, choices = context.words, context.conversation.choices
     verb, _, number = arguments.partition(" ")
     if verb == "rm" and number.strip().isdecimal():
-        return words("permission.removed", rule=words.phrase(choices.remove_permission(int(number))))
+        removed = choices.remove_permission(int(number))
+        key = "permission.lifted" if removed.key == "permission.limit" else "permission.removed"
+        return words(key, rule=words.phrase(removed))
     if verb == "add" and number.strip().isdecimal():
         return words("permission.added", rule=words.phrase(choices.add_usual(int(number))))
     lines = [

@@ -272,7 +272,9 @@ class InnerChoices(ChoicesPort, Protocol):
         """Returns the limit of the session's cost in dollars; 0 means none."""
         ...
 
-    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]: ...
+    def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:
+        """Returns the rules for later actions, and last the limits of what may be changed unasked."""
+        ...
 
     def usual(self) -> tuple[tuple[Phrase, int], ...]:
         """Returns actions that the user has often allowed without a rule for them, and how often."""
@@ -283,7 +285,7 @@ class InnerChoices(ChoicesPort, Protocol):
         ...
 
     def remove_permission(self, number: int) -> Phrase:
-        """Removes the permission with this number in the list of permissions, and returns it."""
+        """Removes the permission or limit with this number in the list of permissions, and returns it."""
         ...
 
 

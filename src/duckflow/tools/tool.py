@@ -49,12 +49,25 @@ class Done(NamedTuple):
     """The report of a run of tests or of another check."""
 
 
+class ChangeLimit(NamedTuple):
+    """The limit of a user's yes: the files and folders that may be changed in the work folder, and a note for the model
+    in case a command fails because of it."""
+
+    names: tuple[str, ...]
+    note: str = ""
+
+    @property
+    def shown(self) -> str:
+        return ", ".join(self.names) or "-"
+
+
 class CallContext(NamedTuple):
-    """The context of one call: a control that can pause the call, and a function that shows its output (with the number
-    of lines left out)."""
+    """The context of one call: a control that can pause the call, a function that shows its output (with the number of
+    lines left out), and the limit of what the call may change, if there is one."""
 
     pause: PauseControl
     show: Callable[[str, int], None]
+    limit: ChangeLimit | None = None
 
     @classmethod
     def alone(cls) -> "CallContext":
@@ -192,6 +205,11 @@ class Tool(ABC, Generic[A]):
     def goes_on(self, args: A) -> bool:
         """Says whether the command still runs when the call is over."""
         return False
+
+    def keeps_limits(self, args: A) -> bool:
+        """Says whether the limit of a user's yes surely holds for this call. It does for a tool whose preview shows
+        every file that it changes."""
+        return self.effect != "run"
 
     def editable(self, args: A) -> str:
         """Returns the name of the argument that a person may edit before the call runs; empty if there is none."""

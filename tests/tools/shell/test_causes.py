@@ -63,4 +63,4 @@ def test_the_first_of_a_thousand_failures_is_shown() -> None:
     ],
 )
 def test_only_a_failed_lookup_of_a_host_is_told_about_the_network(output: str, network: bool) -> None:
-    assert ("no network" in hint(output, network=False, writes=True)) is network
+    assert ("no network" in hint(output, network=False, writes=True, limit_note="")) is network

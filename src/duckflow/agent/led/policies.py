@@ -114,7 +114,7 @@ def leading_policies(
     return (
         HoldToPlan(),
         ReadNamedFiles(dispatcher, actor),
-        TryOut(dispatcher, bodies, trial),
+        TryOut(bodies, trial),
         OwedParts(trial, plain_answer, actor, phases, partial(command_for_tests, WorkFolder(workspace))),
         AnswerEnds(phases),
     )

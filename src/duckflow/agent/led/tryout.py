@@ -41,7 +41,7 @@ class Trial:
         dispatched, endless_note = await self.do(action), turn.note("endless")
         for _ in range(MENDS):
             path, fault = _blamed(paths, dispatched, endless_note)
-            if not fault or not await self._dispatcher.free(action):
+            if not fault or not await self.may_run(action):
                 break
             if not (text := await self._bodies.mended(path, fault)):
                 break
@@ -50,6 +50,10 @@ class Trial:
             dispatched = await self.do(action)
         has_run_well = _output(dispatched).startswith(WELL)
         return Loop(made_up(action), dispatched, tried=has_run_well, fault=_blamed(paths, dispatched, endless_note)[1])
+
+    async def may_run(self, action: Action) -> bool:
+        """Says whether the command would run without a question."""
+        return await self._dispatcher.free(action, self._actor)
 
     async def do(self, action: Action) -> Dispatched:
         return await self._dispatcher.run(ParsedReply(made_up(action)), self._actor)
@@ -74,8 +78,7 @@ def _output(done: Dispatched) -> str:
 class TryOut(Policy):
     """Runs a Python file that the model has just written, unless the request asks for a run anyway."""
 
-    def __init__(self, dispatcher: Dispatcher, bodies: Bodies, trial: Trial) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, bodies: Bodies, trial: Trial) -> None:
         self._bodies = bodies
         self._trial = trial
 
@@ -86,7 +89,7 @@ class TryOut(Policy):
             return
         path = str(write_actions[0].args.get("path", ""))
         orders_run = any(part.kind == "run" for part in owed_parts)
-        if path.endswith(".py") and not orders_run and await self._dispatcher.free(_trial(turn, path, "print()")):
+        if path.endswith(".py") and not orders_run and await self._trial.may_run(_trial(turn, path, "print()")):
             await self._try(turn, path)
 
     async def _try(self, turn: TurnSoFar, path: str) -> None:

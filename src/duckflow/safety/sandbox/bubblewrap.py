@@ -66,13 +66,16 @@ class Bubblewrap(Sandbox):
         git_places = repositories(self.paths.folder) if writes_folder else Repositories(self.paths.folder)
         writable = self.paths.writable() if writes else ()
         if len(git_places.tops()) > MOST_REPOSITORIES:
-            git_places = git_places.among(_named(git_places.tops(), launch))
-            writable = (*git_places.tops(), *(path for path in writable if path != self.paths.folder))
+            git_places = git_places.among(_named(git_places.tops(), launch, self.paths.limit or ()))
+            if self.paths.limit is None:
+                writable = (*git_places.tops(), *(path for path in writable if path != self.paths.folder))
         traces_before = git_places.traces()
         own_objects(self.paths.folder, git_places.git_folders)
         packs = Packs(self.paths.folder, git_places.git_folders)
         if writes_folder:
             self._packs[:] = [packs]
+        guarded_paths = [*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))]
+        writable = tuple(path for path in writable if not _lies_in(guarded_paths, path))
         mounts = Mounts(self.paths, writable)
         try:
             mounts.lay(_shared_memory(launch) if self._sizes else 0)
@@ -80,7 +83,7 @@ class Bubblewrap(Sandbox):
                 mounts.cover(self.paths.covered())
             elif secrets == "read":
                 mounts.keep(self.paths.covered())
-            mounts.guard([*git_places.guarded(), *packs.guarded(network or _speaks_of_git(launch))])
+            mounts.guard([path for path in guarded_paths if _lies_in(writable, path)])
             if keeps_installation:
                 mounts.guard([path for path in own_installation(self.paths.folder) if _lies_in(writable, path)])
             if not shows_logins:
@@ -177,13 +180,17 @@ class Mounts:
         for path in hidden_paths:
             self._hide(path)
         self._at[folder] = ("--ro-bind", str(folder), str(folder))
+        # The work folder itself may stand in for another one, and a limit holds there, too.
+        bind = "--bind" if self._paths.limit is None else "--ro-bind"
         self._at |= {
-            covered_path: ("--bind", str(stand_in_file), str(covered_path))
+            covered_path: (bind, str(stand_in_file), str(covered_path))
             for stand_in_file, covered_path in self._paths.stand_ins
         }
         for path in self._writable:
             if folder in path.parents:
-                self._mount("--bind-fd", path, hold(folder, path))
+                # What a limit names may be gone by now.
+                with contextlib.suppress(FileNotFoundError):
+                    self._mount("--bind-fd", path, hold(folder, path))
             else:
                 self._at[path] = ("--bind", str(path), str(path))
         for path in self._paths.readable:
@@ -287,7 +294,7 @@ class Mounts:
     def _refuse_links(self, path: Path) -> None:
         """Refuses a path with a link in it: a mount follows links in the name of its place, even out of the sandbox."""
         for writable_folder in self._writable:
-            if path.is_relative_to(writable_folder):
+            if writable_folder in path.parents:
                 os.close(hold(writable_folder, path))
 
     def _pin_above(self, path: Path) -> None:
@@ -320,9 +327,10 @@ class Mounts:
         self._at[path] = (option, str(handle), str(path))
 
 
-def _named(repository_tops: Iterable[Path], launch: Launch) -> tuple[Path, ...]:
-    """Returns the repositories whose names occur in a command, and the one that it starts in."""
-    text = " ".join(launch.argv)
+def _named(repository_tops: Iterable[Path], launch: Launch, limit: Iterable[str]) -> tuple[Path, ...]:
+    """Returns the repositories whose names occur in a command or in the limit of what it may change, and the one that
+    it starts in."""
+    text = " ".join((*launch.argv, *limit))
     named_tops = [top for top in repository_tops if top.name in text or launch.folder.is_relative_to(top)]
     if len(named_tops) > MOST_REPOSITORIES:
         raise ToolError(

@@ -73,7 +73,9 @@ class Landlock(Sandbox):
                 namespaces=False,
                 network=network,
                 unix_sockets=settings.unix_sockets,
-                writes=writes,
+                # Any command that makes a file may set its times.
+                modes=writes and self.paths.limit is None,
+                times=writes,
             ),
         )
         return replace(

@@ -149,11 +149,24 @@ class SandboxPaths:
     stand_ins: tuple[tuple[Path, Path], ...] = ()
     """Pairs of a folder of Duckflow's own and a path: a command sees the folder there, instead of what really lies
     there. The command may write to it. Only a sandbox with namespaces can do that."""
+    limit: tuple[str, ...] | None = None
+    """The files and folders of the work folder that a command may change. None means all of them."""
 
     def writable(self) -> tuple[Path, ...]:
-        """Returns the work folder and the folders that the settings add to it, as far as they exist."""
-        added_paths = as_first_seen(str(self._place(name)) for name in self.settings.writable)
-        return (*((self.folder,) if self.folder_writable else ()), *map(Path, added_paths))
+        """Returns the work folder and the folders that the settings add to it, as far as they exist. Where a limit
+        holds, only what it names in the work folder can be written there."""
+        added_paths = map(Path, as_first_seen(str(self._place(name)) for name in self.settings.writable))
+        if self.limit is None:
+            return (*((self.folder,) if self.folder_writable else ()), *added_paths)
+        apart = (path for path in added_paths if not path.is_relative_to(self.folder))
+        return (*self._limited(self.limit), *(path for path in apart if not self.folder.is_relative_to(path)))
+
+    def _limited(self, names: Iterable[str]) -> tuple[Path, ...]:
+        """Returns the places that the limit names, as far as they exist and lie in the work folder. A name that leads
+        elsewhere, through a link or by `..`, opens nothing."""
+        paths = (self.folder / name for name in names)
+        inner_paths = (str(path) for path in paths if self.folder in path.parents and path.exists())
+        return outermost(path for path in inner_paths if os.path.realpath(path) == path)
 
     def hidden(self) -> tuple[Path, ...]:
         """Returns the real paths of places that must not be read. Places inside another one, and places that this user

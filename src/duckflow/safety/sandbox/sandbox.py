@@ -39,6 +39,10 @@ class Sandbox(ABC):
         new_sandbox.paths = paths
         return new_sandbox
 
+    def within(self, limit: tuple[str, ...]) -> Self:
+        """Returns the same sandbox for a command that may change only these files and folders of the work folder."""
+        return self.reaching(replace(self.paths, limit=limit))
+
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
         """Returns the launch's environment, with a place for temporary files and caches."""
         return {**caches(launch.environment, temporary), **launch.environment, "TMPDIR": temporary}

@@ -15,6 +15,7 @@ from duckflow.i18n.words import words_of
 from duckflow.programs.find import find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import ignore, run
+from duckflow.safety.path_names import shown
 from duckflow.safety.sandbox.packs import MOST_PACKS
 from duckflow.safety.sandbox.sandbox import Sandbox, Unconfined
 
@@ -157,16 +158,26 @@ NO_NETWORK = re.compile(
     r"|failed to establish a new connection|failed to lookup address|name or service not known",
     re.IGNORECASE,
 )
-REFUSED = re.compile(r"read-only file system|EROFS|permission denied|operation not permitted", re.IGNORECASE)
+REFUSED = re.compile(
+    r"read-only file system|EROFS|permission denied|operation not permitted|resource busy|cross-device", re.IGNORECASE
+)
 PUSHED_PACK = "unable to migrate objects to permanent storage"
+MOST_NAMED = 8
 NEW_PACK = re.compile(r"objects/pack.*read-only file system", re.IGNORECASE)
 
 
-def hint(output: str, network: bool, writes: bool) -> str:
+def refused(output: str) -> bool:
+    """Says whether the output speaks of something that the sandbox may have refused."""
+    return REFUSED.search(output) is not None
+
+
+def hint(output: str, network: bool, writes: bool, limit_note: str) -> str:
     """Returns a hint on how the sandbox may have caused the failure; empty when the command itself seems to be the
-    cause."""
+    cause. `limit_note` says what to do where the limit of the user's yes may have caused it."""
     if not network and NO_NETWORK.search(output):
         return "The sandbox has no network. If the command needs it, run it again with network=true."
+    if limit_note:
+        return limit_note
     if PUSHED_PACK in output:
         return (
             "In the sandbox a push of more than 100 objects into a repository of the work folder needs "
@@ -187,6 +198,16 @@ def hint(output: str, network: bool, writes: bool) -> str:
         f"it hides secrets{'' if network else ', and without network=true there is no network'}. "
         "Do not try to get around it: use another way, or ask the user."
     )
+
+
+def kept_from(sandbox: Sandbox) -> str:
+    """Names the secret files that were hidden from the command, in case it failed because of that."""
+    if sandbox.kind != "bubblewrap":
+        return ""
+    names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
+    files = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
+    advice = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
+    return f"Commands see these secret files as empty or locked: {files}. {advice}the user is asked." if files else ""
 
 
 NOT_FOUND = re.compile(

@@ -31,10 +31,10 @@ from duckflow.state.data import Phrase, say, shorten
 from duckflow.state.question import Preview
 from duckflow.tools.settings import ShellSettings
 from duckflow.tools.shell.background import Background, BackgroundCommand
-from duckflow.tools.shell.causes import hint, other_ways, telling_part
+from duckflow.tools.shell.causes import hint, kept_from, other_ways, refused, telling_part
 from duckflow.tools.shell.check_watch import CheckWatch
 from duckflow.tools.shell.output import CommandOutput, without_progress
-from duckflow.tools.tool import Args, CallContext, Done, Tool
+from duckflow.tools.tool import Args, CallContext, ChangeLimit, Done, Tool
 
 Judge = Callable[[str], CommandVerdict]
 SHOWN_COMMAND = 80
@@ -44,9 +44,7 @@ LOOKED_AT = r"\|\s*(?:tail|head|tee|cat|less|more)\b[^|;&\n]*$"
 """A pattern for a command whose output goes through a program that only shows it."""
 CLOSED_PIPE = 141
 SHOWN_CAUSE = 600
-MOST_NAMED = 8
 SANDBOX_BROKEN = "bwrap: "
-
 
 WAITS_FOR = re.compile(r"\s*wait\s+(job_\w+)\s*")
 """The command by which the model waits for a background command. It is not a program."""
@@ -58,6 +56,7 @@ class ShellArgs(Args):
     background: bool = False
     network: bool = False
     secrets: bool = False
+    beyond_limit: bool = False
 
     @field_validator("command")
     @classmethod
@@ -77,11 +76,17 @@ class Running:
     writes: bool
     pause: PauseControl
     watch: CheckWatch
+    limit: ChangeLimit | None
     started: float = field(default_factory=time.monotonic)
 
     @property
     def seconds(self) -> float:
         return round(time.monotonic() - self.started - self.process.stood_seconds, 1)
+
+    def limit_note(self, has_failed: bool, output: str) -> str:
+        """Returns the note about the limit of what the command could change, if it may have failed because of that. A
+        check that fails mostly has a reason of its own, so it does not count as failed."""
+        return self.limit.note if self.limit and (has_failed or refused(output)) else ""
 
 
 class ShellRun(Tool[ShellArgs]):
@@ -93,7 +98,7 @@ class ShellRun(Tool[ShellArgs]):
     known_as = "Bash"
     hook_args = MappingProxyType({"command": "command", "background": "run_in_background"})
     led_in_tasks = True
-    untold = frozenset({"timeout_seconds", "secrets"})
+    untold = frozenset({"timeout_seconds", "secrets", "beyond_limit"})
     args = ShellArgs
     _sandbox: Sandbox
 
@@ -134,6 +139,12 @@ class ShellRun(Tool[ShellArgs]):
 
     def goes_on(self, args: ShellArgs) -> bool:
         return args.background
+
+    def keeps_limits(self, args: ShellArgs) -> bool:
+        """Says whether the sandbox holds the limit of a user's yes for as long as the command runs. A command in the
+        background may go on when the limit is another one."""
+        is_held = self._sandbox.kind != "none" and not (args.background or args.beyond_limit)
+        return is_held or not self._writes(args)
 
     def editable(self, args: ShellArgs) -> str:
         return "command"
@@ -202,9 +213,10 @@ class ShellRun(Tool[ShellArgs]):
     async def _start(self, args: ShellArgs, call: CallContext) -> Running:
         may_write, settings = self._writes(args), self._settings
         output = CommandOutput(settings.head_characters, settings.tail_characters, settings.cause_characters, call.show)
-        paths = self._sandbox.paths
+        limit, paths = call.limit, self._sandbox.paths
+        sandbox = self._sandbox.within(limit.names) if limit else self._sandbox
         check_watch = CheckWatch(args.command, paths.folder, paths.scratch.folder, may_write)
-        launch = shell_launch(self._sandbox, settings, check_watch.command, args.network)
+        launch = shell_launch(sandbox, settings, check_watch.command, args.network)
         # A command that only looks at the end of the output must not hide how the program before it ended.
         if launch.argv[0].endswith("bash") and re.search(LOOKED_AT, args.command):
             launch.argv = (launch.argv[0], "-o", "pipefail", *launch.argv[1:])
@@ -213,12 +225,12 @@ class ShellRun(Tool[ShellArgs]):
             # the folder, and not the folder's settings of git.
             outside_path = path_outside(launch.folder, launch.environment.get("PATH", os.defpath))
             launch.environment = {**launch.environment, **GIT_ALONE, "PATH": outside_path}
-        confined_launch = await _confined(self._sandbox, launch, args.network, may_write, self._secret_access(args))
+        confined_launch = await _confined(sandbox, launch, args.network, may_write, self._secret_access(args))
         # Where the machine itself is the sandbox, a command keeps the machine's own place for temporary files.
         reports = confined_launch.environment["TMPDIR"] if confined_launch.temporary else str(paths.scratch.folder)
         confined_launch.environment = check_watch.environment(confined_launch.environment, reports)
         process = await Process.start(confined_launch, partial(_take, output, check_watch))
-        return Running(args, process, output, may_write, call.pause, check_watch)
+        return Running(args, process, output, may_write, call.pause, check_watch, limit if may_write else None)
 
     async def _finish(self, running: Running) -> Done:
         limit = self._limit(running.args)
@@ -287,10 +299,11 @@ class ShellRun(Tool[ShellArgs]):
         network = running.args.network or self._sandbox.paths.settings.network
         check = await running.watch.judged(code, output)
         lines = [f"exit code {code} after {running.seconds} s", _printed(output, check) or NO_OUTPUT]
-        if code and self._sandbox.kind != "none":
-            lines.append(hint(output, network, running.writes))
-            if self._secret_access(running.args) == "none":
-                lines.append(await asyncio.to_thread(_kept_from, self._sandbox))
+        limit_note = running.limit_note(bool(code and not check), output)
+        if self._sandbox.kind != "none" and (code or limit_note):
+            lines.append(hint(output, network, running.writes, limit_note))
+        if self._sandbox.kind != "none" and code and self._secret_access(running.args) == "none":
+            lines.append(await asyncio.to_thread(kept_from, self._sandbox))
         if code:
             plain_launch = shell_launch(self._sandbox, self._settings, "", network=False)
             lines.append(await other_ways(output, plain_launch, self._sandbox))
@@ -299,7 +312,7 @@ class ShellRun(Tool[ShellArgs]):
         ended_jobs = self._background.ended()
         lines += [job.report() for job in ended_jobs]
         lines.append(self._background.better_way(running.args.command, output))
-        shown_as = self._shown(running, code, files, telling_part(output, SHOWN_CAUSE) if code else "")
+        shown_as = _shown_as(running, code, files, telling_part(output, SHOWN_CAUSE) if code else "")
         if running.watch.check and running.watch.check.hidden:
             words = running.watch.check.words
             lines.append(f"A passing check counts only when it is run by itself: `{' '.join(words)}`.")
@@ -307,12 +320,6 @@ class ShellRun(Tool[ShellArgs]):
         other_checks = [await job.check() for job in ended_jobs]
         check = next((other for other in other_checks if other and other.ok is False), check)
         return Done("\n".join(line for line in lines if line), shown_as, check=check)
-
-    def _shown(self, running: Running, code: int, meddled: str, cause: str) -> Phrase:
-        values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
-        values["whole"] = _whole(running.args.command)
-        phrase = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
-        return phrase.with_cause(cause) if cause else phrase
 
     def _timed_out(self, running: Running, limit: int, gone: bool) -> ToolError:
         ending_text = "It was ended" if gone else "It was told to end, but some of it may still run"
@@ -334,6 +341,13 @@ class ShellRun(Tool[ShellArgs]):
         )
 
 
+def _shown_as(running: Running, code: int, meddled: str, cause: str) -> Phrase:
+    values = {"command": _short(running.args.command), "code": code, "seconds": running.seconds}
+    values["whole"] = _whole(running.args.command)
+    phrase = say("shell.meddled", **values, files=shown(meddled)) if meddled else say("shell.finished", **values)
+    return phrase.with_cause(cause) if cause else phrase
+
+
 def _printed(output: str, check: CheckReport | None) -> str:
     return without_progress(output) if check and check.ok and check.kind == "tests" else output
 
@@ -352,16 +366,6 @@ async def _confined(sandbox: Sandbox, launch: Launch, network: bool, writes: boo
     except asyncio.CancelledError:
         confining.add_done_callback(lambda made: made.exception() or made.result().close())
         raise
-
-
-def _kept_from(sandbox: Sandbox) -> str:
-    """Names the secret files that were hidden from the command, in case it failed because of that."""
-    if sandbox.kind != "bubblewrap":
-        return ""
-    names = [os.path.relpath(secret.path, sandbox.paths.folder) for secret in sandbox.paths.covered().secrets]
-    files = ", ".join(map(shown, names[:MOST_NAMED])) + ("…" if len(names) > MOST_NAMED else "")
-    advice = "They and their folders cannot be moved. If it failed for want of them, run it again with secrets=true; "
-    return f"Commands see these secret files as empty or locked: {files}. {advice}the user is asked." if files else ""
 
 
 def shell_launch(sandbox: Sandbox, settings: ShellSettings, command: str, network: bool) -> Launch:
