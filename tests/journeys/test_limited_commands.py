@@ -89,7 +89,7 @@ async def test_a_yes_for_another_reason_leaves_the_limit(tmp_path: Path) -> None
     story = limited(tmp_path, run("rm -rf docs src/a.py"))
     story.then, story.answers = "ask", [Answer(choice="yes")]
     await story.tell("go on")
-    assert len(story.gates()) == 2 and "risk.limited" not in story.asked_for()
+    assert len(story.gates()) == 2 and "risk.limited" not in story.asked_for() and "risk.within" in story.asked_for()
     assert (story.folder / "docs").exists() and not (story.folder / "src/a.py").exists()
 
 
@@ -103,6 +103,20 @@ async def test_where_nothing_holds_the_limit_every_command_that_changes_somethin
     await story.tell("go on")
     await story.tell("go on")
     assert not (story.folder / "src/c.py").exists() and story.asked_for().count("risk.limited") == 1
+
+
+async def test_the_mode_in_which_nothing_is_asked_keeps_the_limit(tmp_path: Path) -> None:
+    calls = (run("touch d"), OK, write("e.py"), OK, write("src/f.py"), OK)
+    story = Limited(tmp_path, [write("src/a.py", "b.py"), *calls], mode="contained", native=True)
+    story.then = "contained"
+    story.chat.choices.change_mode("ask")
+    for _ in range(5):
+        await story.tell("go on")
+    assert (
+        sorted(path.name for path in story.folder.rglob("*.py")) == ["a.py", "f.py"]
+        and not (story.folder / "d").exists()
+    )
+    assert story.asked_for().count("risk.limited") == 2
 
 
 async def test_tests_run_as_ever(tmp_path: Path) -> None:

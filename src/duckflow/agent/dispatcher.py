@@ -286,7 +286,7 @@ class Dispatcher:
         changed: list[str] = []
         try:
             async with self._kept.around(call, actor, self._hooks.follow(tool)) as changed:
-                outcome = await (begun or call.run(actor, self._gatekeeper.limit_of(call, cleared, actor)))
+                outcome = await (begun or call.run(actor, cleared.limit(call, self._gatekeeper.said.limit_for(actor))))
                 outcome = await self._hooks.after(call, outcome, actor)
         except Exception as problem:
             failure = _failure(action, tool, in_words(problem, action.operation), time.perf_counter() - start, changed)

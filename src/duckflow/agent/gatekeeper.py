@@ -2,7 +2,7 @@
 before risky actions) where the mode says so."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
@@ -107,6 +107,10 @@ class Clearance(NamedTuple):
         """Returns the key of the note that tells the model why the user's answer was not a yes."""
         return "moved_nobody" if self.nobody else "moved_wished" if self.wish else "moved_no"
 
+    def limit(self, call: Ready, limit: ChangeLimit | None) -> ChangeLimit | None:
+        """Returns the limit that holds for a call when it runs. The given limit may be younger than the clearance."""
+        return None if call.action.action_id in self.unlimited else limit
+
     def free(self, deeds: list[Ready]) -> list[Ready]:
         """Returns the actions that may run: all of them if they are allowed. After a refusal these are the actions
         before the first one that the user was asked about, and those that the user named."""
@@ -124,6 +128,12 @@ the actions, so that a yes of a hook does not count."""
 def _judged(call: Ready, assessment: Assessment, doubtful: bool, mode: Mode) -> Ruling:
     verdict = judge(mode, assessment, changes=not call.tool.reads_only(call.args), doubtful=doubtful)
     return "ask" if verdict == "pass" and (call.tool.outside or call.asks) else verdict
+
+
+def _held_within(call: Ready, limit: ChangeLimit | None) -> Iterator[Phrase]:
+    """Yields what the user should know of a command that will run within the limit of an earlier yes."""
+    if limit and call.tool.command(call.args) and not call.tool.reads_only(call.args) and not call.goes_beyond(limit):
+        yield say("risk.within", limit=limit.shown)
 
 
 def _approved_check(plan: Plan | None, command: str, deed: Deed) -> bool:
@@ -213,7 +223,8 @@ class Gatekeeper:
                     rule, assessment = SECRET_FILES, assessment._replace(always_ask=False)
                 if call.tool.outside:
                     rule, command = Permission(operation=operation, pattern=ANY, said=description), call.preview.diff
-                assessment = assessment._replace(always_ask=assessment.always_ask and not target)
+                told_reasons = (*assessment.reasons, *_held_within(call, self.said.limit_for(actor)))
+                assessment = assessment._replace(always_ask=assessment.always_ask and not target, reasons=told_reasons)
                 lasts = await self._recovery.what_lasts(call.tool, call.args, deed)
                 if not lasts and self._recovery.like_an_edit(call.tool, call.args, deed):
                     assessment = assessment._replace(level="medium")
@@ -241,10 +252,6 @@ class Gatekeeper:
             if call.asks or judge(Mode.CONTAINED, assessment, changes=True, doubtful=False) == "refuse":
                 return Clearance(False, asked_about=frozenset({call.action.action_id}), nobody=True)
         return Clearance(True, revealed=frozenset(call.action.action_id for call in deeds))
-
-    def limit_of(self, call: Ready, clearance: Clearance, actor: Actor) -> ChangeLimit | None:
-        """Returns the limit that holds for a call when it runs: a limit may be younger than the clearance."""
-        return None if call.action.action_id in clearance.unlimited else self.said.limit_for(actor)
 
     async def lets_pass(self, call: Ready, actor: Actor) -> bool:
         mode = await self._mode_here()
@@ -299,7 +306,7 @@ class Gatekeeper:
             question = question.model_copy(update={"details": (say("gate.usual", times=times),)})
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
-            clearance = self._meaning(answer, question, risky)
+            clearance, earlier_limit = self._meaning(answer, question, risky), self.said.limit_for(actor)
             self.said.hear(actor, clearance.allowed, answer)
             if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habitual_rule, clearance.allowed)
@@ -313,10 +320,10 @@ class Gatekeeper:
             text, turn = f"{heading}\n{words}", self._session.state.turn
             self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=turn, operation=AT_GATE)))
         revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
-        # A limit that comes with this yes is about what is done later.
-        unlimited = frozenset(
-            risky_action.action.action_id for risky_action in risky if answer.limit or risky_action.asks_beyond
-        )
+        # A first limit that comes with this yes is about what is done later.
+        begins_limit = bool(answer.limit) and earlier_limit is None
+        unlimited_actions = [risky_action.action for risky_action in risky if begins_limit or risky_action.asks_beyond]
+        unlimited = frozenset(action.action_id for action in unlimited_actions)
         if clearance.nobody and doubtful:
             clearance = clearance._replace(reason=note(self._session.state.language, "repaired"))
         clearance = clearance._replace(revealed=revealed, unlimited=unlimited)
