@@ -125,14 +125,17 @@ async def test_tests_run_as_ever(tmp_path: Path) -> None:
     await story.tell("go on")
     (result,) = story.results()
     assert result.check and result.check.ok and result.check.tests == 1 and len(story.gates()) == 1
+    assert "warning" not in result.for_model and "beyond_limit" not in result.for_model
 
 
 async def test_tests_that_fail_hear_nothing_of_the_limit(tmp_path: Path) -> None:
-    story = limited(tmp_path, run("python -m pytest -q -p no:cacheprovider test_pond.py"))
-    (story.folder / "test_pond.py").write_text("def test_it(): assert 0\n")
+    story = limited(tmp_path, run("python -m pytest -q test_pond.py"), run("python -m pytest -q --lf"))
+    (story.folder / "test_pond.py").write_text("def test_it(): assert 0\ndef test_other(): pass\n")
     await story.tell("go on")
-    (result,) = story.results()
-    assert result.check and result.check.ok is False and "beyond_limit" not in result.for_model
+    first, second = story.results()
+    assert "1 failed, 1 passed" in first.for_model and "\n1 failed in" in second.for_model
+    for result in (first, second):
+        assert result.check and result.check.ok is False and "beyond_limit" not in result.for_model
 
 
 async def test_a_file_that_the_limit_names_can_be_written_and_not_replaced(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ BEYOND = (
     "perl -e 'unlink \"other.py\"'", "awk 'BEGIN { print \"x\" > \"other.py\" }'", "eval 'ec''ho x > other.py'",
     "bash write.sh", "split -b1 src/a.py docs/part", "(cd docs && echo y > x.md)", "exec 3>other.py; echo x >&3",
     "ln other.py src/hard && echo x > src/hard", "ln -s ../docs src/way && echo y > src/way/x.md", "mv docs src/docs",
-    "mv src/a.py /tmp/a && mv /tmp/a other.py", "sort -o other.py src/a.py", "chmod 600 other.py", "mv src gone",
+    "mv src/a.py /tmp/a && mv /tmp/a other.py", "sort -o other.py src/a.py", "mv src gone",
     "cat src/a.py > \"$(echo oth*)\"", "cd src && python3 ../write.py",
     "(sleep 0.1; echo x > other.py) & wait", "echo x > .git/description", "rmdir srcs",
     "git reset -q --hard", "rm -r docs",

@@ -42,6 +42,8 @@ file monitor, no hook, no signature check, and no download of a missing object. 
 still start one (`safety/commands/services.py`)."""
 # These tools refuse to work when they cannot write to their cache in the home folder.
 CACHES = {"GOCACHE": "go-build", "UV_CACHE_DIR": "uv", "npm_config_cache": "npm"}
+CACHES_IN_FOLDER = {"RUFF_CACHE_DIR": "ruff", "MYPY_CACHE_DIR": "mypy"}
+PYTEST_OPTIONS = "PYTEST_ADDOPTS"
 SECRET_NAME = r"(?i)key|token|secret|passw|passwd|pwd$|credential|auth|cookie|session|private|signature|dsn$|_url$"
 SECRET_VALUE = (
     r"\b(sk|pk|rk|ghp|gho|ghu|ghs|ghr|github_pat|glpat|hf|xox[abprs]|npm|pypi|AKIA|ASIA|AIza|eyJ)[-_]?[\w-]{16,}"
@@ -71,6 +73,14 @@ def environment(variables: Mapping[str, str], also: Iterable[str] = (), network:
 def caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:
     """Returns places for the caches that would otherwise be in the home folder, where commands cannot write."""
     return {name: str(Path(temporary) / folder) for name, folder in CACHES.items() if name not in seen}
+
+
+def folder_caches(seen: Mapping[str, str], temporary: str) -> dict[str, str]:
+    """Returns places for the caches that would otherwise be in the work folder, for a command that cannot write
+    there."""
+    places = {name: str(Path(temporary) / folder) for name, folder in CACHES_IN_FOLDER.items() if name not in seen}
+    pytest_options = f"{seen.get(PYTEST_OPTIONS, '')} -o cache_dir={Path(temporary) / 'pytest'}".strip()
+    return {**places, PYTEST_OPTIONS: pytest_options}
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

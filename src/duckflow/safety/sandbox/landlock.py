@@ -73,9 +73,7 @@ class Landlock(Sandbox):
                 namespaces=False,
                 network=network,
                 unix_sockets=settings.unix_sockets,
-                # Any command that makes a file may set its times.
-                modes=writes and self.paths.limit is None,
-                times=writes,
+                writes=writes,
             ),
         )
         return replace(

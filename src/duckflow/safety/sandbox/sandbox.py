@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal, Self
 
 from duckflow.programs.launch import Launch, on_lifeline
-from duckflow.safety.environment import caches
+from duckflow.safety.environment import caches, folder_caches
 from duckflow.safety.sandbox.paths import SandboxPaths
 from duckflow.safety.sandbox.repositories import repositories
 from duckflow.state.data import Phrase
@@ -45,7 +45,9 @@ class Sandbox(ABC):
 
     def environment(self, launch: Launch, temporary: str) -> dict[str, str]:
         """Returns the launch's environment, with a place for temporary files and caches."""
-        return {**caches(launch.environment, temporary), **launch.environment, "TMPDIR": temporary}
+        seen = launch.environment
+        own_caches = {} if self.paths.limit is None else folder_caches(seen, temporary)
+        return {**caches(seen, temporary), **seen, **own_caches, "TMPDIR": temporary}
 
     def close(self) -> None:
         """Removes the commands' temporary files."""

@@ -89,10 +89,8 @@ REFUSED_WITHOUT_NAMESPACES = (
     "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "shmget", "shmat", "shmctl", "semget", "semop",
     "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
 )  # fmt: skip
-# Calls by which a command could still change files that it may only read: Landlock checks their contents, not their
-# modes and times.
-CHANGES_OF_MODES = ("chmod", "fchmod", "fchmodat", "fchmodat2")
-CHANGES_OF_TIMES = ("utime", "utimes", "futimesat", "utimensat")
+# Calls by which a command that only reads could still change files: Landlock checks their contents, not their modes.
+CHANGES_OF_FILES = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat")
 # The first argument names a process; 0 is the caller itself.
 ONLY_OF_ITSELF = ("prlimit64", "sched_setparam", "sched_setscheduler", "sched_setattr", "sched_setaffinity")
 # The argument that names the process that is looked into.
@@ -107,15 +105,13 @@ def machine() -> Machine | None:
     return MACHINES.get(os.uname().machine)
 
 
-def bytecode(
-    known: Machine, namespaces: bool, network: bool, unix_sockets: bool, modes: bool = True, times: bool = True
-) -> bytes:
+def bytecode(known: Machine, namespaces: bool, network: bool, unix_sockets: bool, writes: bool = True) -> bytes:
     """Returns the filter for a command. `namespaces` says whether the command has namespaces of its own, as with
-    bubblewrap. If it has none, `modes` and `times` say whether it may change those of files, wherever they are."""
+    bubblewrap. If it has none, and `writes` is False, it cannot change the modes and times of files either."""
     numbers = known.numbers
     refused_names = REFUSED if namespaces else REFUSED + REFUSED_WITHOUT_NAMESPACES
-    if not namespaces:
-        refused_names += (() if modes else CHANGES_OF_MODES) + (() if times else CHANGES_OF_TIMES)
+    if not (namespaces or writes):
+        refused_names += CHANGES_OF_FILES
     refused_requests = (TIOCSTI, TIOCLINUX) if namespaces else (TIOCSTI, TIOCLINUX, FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR)
     families = [AF_NETLINK]
     families += [socket.AF_INET, socket.AF_INET6] if network or namespaces else []
