@@ -296,6 +296,7 @@ def outside_src(folder: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("command", BEYOND)
 def test_without_a_limit_these_commands_change_more(tmp_path: Path, command: str) -> None:
     workplace(tmp_path / "work")
