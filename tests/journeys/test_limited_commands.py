@@ -205,3 +205,26 @@ async def test_permissions_shows_the_limit_and_takes_it_away(tmp_path: Path) -> 
     assert (story.folder / "docs/c.md").exists() and len(story.gates()) == 1
     assert [event.what.key for event in story.all(Noticed)].count("gate.limited") == 1
     assert not story.all(PermissionTaken)
+
+
+@pytest.mark.parametrize("mode", ["auto-edit", "auto", "full-auto"])
+async def test_the_limit_outlives_the_program(tmp_path: Path, mode: str) -> None:
+    story = limited(tmp_path, OK)
+    await story.tell("go on")
+    await story.close()
+    resumed = Story(tmp_path, [write("docs/z.md"), OK, OK], mode=mode)
+    assert await resumed.tell("go on") == "gate"
+    gate = resumed.gates()[0].gate
+    assert gate and [reason.key for reason in gate.reasons] == ["risk.limited"]
+    assert not (resumed.folder / "docs/z.md").exists()
+
+
+@pytest.mark.parametrize("who", ["conversation", "agent"])
+async def test_a_limit_given_to_an_agent_holds_for_everybody(tmp_path: Path, who: str) -> None:
+    """The model chooses who makes the next change."""
+    hand_over = decide(act("agent.run", task="write src/a.py", kind="work"), next_step="continue")
+    elsewhere = decide(act("agent.run", task="write docs/z.md", kind="work"), next_step="continue")
+    later = [write("docs/z.md")] if who == "conversation" else [elsewhere, write("docs/z.md"), OK]
+    story = Limited(tmp_path, [hand_over, write("src/a.py"), OK, *later, OK, OK], mode="ask", native=True)
+    await story.tell("go on")
+    assert "risk.limited" in story.asked_for() and not (story.folder / "docs/z.md").exists()

@@ -83,11 +83,11 @@ class Choices:
         self._session.emit(SessionTitled(title=title))
 
     def permissions(self) -> tuple[tuple[Literal["always", "session"], Phrase], ...]:
-        rules = self._gatekeeper.permissions
+        rules, limit = self._gatekeeper.permissions, self._gatekeeper.said.limit()
         return (
             *(("always", rule.describe()) for rule in rules.always),
             *(("session", rule.describe()) for rule in rules.session),
-            *(("session", say("permission.limit", limit=limit.shown)) for limit in self._gatekeeper.said.limits()),
+            *((("session", say("permission.limit", limit=limit.shown)),) if limit else ()),
         )
 
     def usual(self) -> tuple[tuple[Phrase, int], ...]:
@@ -103,10 +103,10 @@ class Choices:
         return rule.describe()
 
     def remove_permission(self, number: int) -> Phrase:
-        limits, entries = self._gatekeeper.said.limits(), self.permissions()
-        if len(entries) - len(limits) < number <= len(entries):
-            self._gatekeeper.said.lift(limits[number - len(entries) - 1])
-            return entries[number - 1][1]
+        entries = self.permissions()
+        if self._gatekeeper.said.limit() and number == len(entries):
+            self._gatekeeper.said.lift()
+            return entries[-1][1]
         rule = self._gatekeeper.permissions.remove(number).describe()
         self._session.emit(PermissionTaken(rule=rule))
         return rule

@@ -167,6 +167,8 @@ def apply(state: AgentState, event: happened.Event) -> None:
                 state.allowed.append(event.rule)
         case happened.PermissionTaken():
             state.allowed = [rule for rule in state.allowed if rule != event.rule]
+        case happened.ChangesLimited():
+            state.limited_to = event.names
         case happened.QuestionAsked():
             _open_question(state, event.question, event.at)
         case happened.QuestionClosed():

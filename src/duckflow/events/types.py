@@ -151,6 +151,13 @@ class PermissionTaken(Event):
     rule: Phrase
 
 
+class ChangesLimited(Event):
+    """The user limited changes to some files and folders, or took the limit away (no names)."""
+
+    kind = "changes_limited"
+    names: tuple[str, ...] = ()
+
+
 class MessagesSetAside(Event):
     """Messages are no longer shown to the model: those from `first` up to but not including `last`. They stay in the
     journal."""
@@ -338,7 +345,8 @@ class Noticed(Event):
 JOURNALED: tuple[type[Event], ...] = (
     SessionOpened, JournalSalvaged, ModelChosen, LanguageChosen, ModeChosen, SessionTitled, TurnBegan, LoopBegan,
     MessageAdded, DecisionMade, ReplyRejected, ActionStarted, ActionFinished, QuestionAsked, QuestionClosed,
-    PermissionGiven, PermissionTaken, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised, PastForgotten,
+    PermissionGiven, PermissionTaken, ChangesLimited, MessagesSetAside, TurnUndone, ContextPruned, PastSummarised,
+    PastForgotten,
     PhaseMoved, PhaseRefused, StatusChanged, FiveChanged, PlanChanged, VitalsChanged, UsageReported, Intervened,
     Reviewed, ContextReferred, ThoughtKept, ProofTried, TurnEnded, TasksPlanned, StepChanged, StepTold, TaskChanged,
     JobStarted, JobChanged, JobEnded, AgentStarted, AgentEnded, LineCommented, CommentsLeft, HunkMarked, HunkMoved,

@@ -240,6 +240,8 @@ class AgentState(MutableData):
     last_delta: Line200 = ""
     allowed: list[Phrase] = Field(default_factory=list[Phrase])
     """Permissions that the user has given for this session; a branch of the session begins without them."""
+    limited_to: tuple[str, ...] = ()
+    """The files and folders that the user limited changes to; empty if there is no limit."""
 
     plans: dict[str, Plan] = Field(default_factory=dict[str, Plan])
     active_plan: str = ""
