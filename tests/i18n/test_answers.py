@@ -452,3 +452,41 @@ def test_a_plan_approved_in_own_words_keeps_its_scope(text: str, language: str, 
 )
 def test_an_order_with_an_object_of_its_own_is_no_reply(text: str, language: str, goal: bool) -> None:
     assert may_be_goal(text, language) is goal
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict", "scope"),
+    [
+        # What is always allowed says nothing against a no to this one thing.
+        ("cargo may always run, but this one: no", "no", ""),
+        ("npm is fine any time, but do not do this", "no", ""),
+        ("make はいつでもいいけど、これはだめ", "no", ""),
+        # A stop after the action refuses nothing.
+        ("write the first file, then stop", "other", ""),
+        ("一つ目を書いて、そこで止まって", "other", ""),
+        # A first word that refuses may belong to a name.
+        ("no hurry", "other", ""),
+        ("cancel step 3", "other", ""),
+        ("can't we use a copy", "other", ""),
+        ("no, wait, yes", "other", ""),
+        # A sigh agrees to the scope that it is said with, and alone says too little.
+        ("仕方ないな、今回だけだよ", "yes", "once"),
+        ("まあいいか、進めて", "yes", ""),
+        ("仕方ない", "other", ""),
+        ("仕方ない、自分でやるよ", "other", ""),
+        # A polite request is an order.
+        ("裏で静かに進めてもらえると助かります", "yes", ""),
+        ("実行してもらえますか", "yes", ""),
+        ("教えてもらえますか", "other", ""),
+        # What runs forever is not what is allowed forever.
+        ("yes, run forever", "other", ""),
+        ("yes, black is always allowed here", "yes", "always"),
+        ("you can always say no", "other", ""),
+        ("ok, you can always undo it", "other", ""),
+        ("今日はいいです", "other", ""),
+        ("聞かずに進めてたよね", "other", ""),
+    ],
+)
+def test_classes_of_answers_that_are_easily_misread(text: str, verdict: str, scope: str) -> None:
+    reading = read_whole(text)
+    assert (reading.verdict, reading.scope) == (verdict, scope)

@@ -26,7 +26,9 @@ LASTING = {"spare", "free", "now", "ever", "like"}
 PERMITS = {"spare", "good", "grant", "may", "like", "of", "in", "also", "light", "open", "go"}
 """Kinds of words that permit something or say what the yes is for. A time alone permits no named thing."""
 EXTENT = {"all", "more"}
-BEFORE_NAME = {"of", "in", "all", "more", "may", "grant", "like"}
+EXTENDS = {"of", "also"}, {"may", "all", "deed"}
+"""Kinds of words that together give a permission for more: `for the docs too`, `you may read any logs`."""
+BEFORE_NAME = {"of", "in", "all", "more", "grant", "like"}
 AFTER_NAME = {"is", "may", "also", "good"}
 """The kinds of words that govern a name before or after them."""
 NAME = {"name", "deed"}
@@ -38,7 +40,7 @@ LONGEST_NAME = 5
 """The most words of a name. A longer one tells something."""
 
 
-PARTS = {"asking", "between", "after", "span", "stretch", "path"}
+PARTS = {"asking", "between", "after", "span", "stretch", "modest", "free_to", "path", "bids"}
 """Names of patterns that are parts of others, or that are looked for in a name."""
 
 
@@ -67,10 +69,7 @@ def read_tail(clause: str, language: str = DEFAULT_LANGUAGE) -> Tail | None:
     words = words[1:] if words and "but" in words[0].kinds else words
     kinds = [word.kinds for word in words if not word.kinds & {"glue", "it", "the"}]
     found = frozenset[str]().union(*kinds)
-    if not found or found & {"stop", "but"} or _tells_of_user(words):
-        return None
-    if "it" in words[0].kinds and found <= {"ever", "now"}:
-        # "Run it forever" says how long it runs.
+    if not found or found & {"stop", "but"} or _tells_of_user(words) or _tells_duration(words):
         return None
     if found <= {"now", "moment", "good"} and "moment" in found:
         return Tail("once")
@@ -84,14 +83,18 @@ def read_tail(clause: str, language: str = DEFAULT_LANGUAGE) -> Tail | None:
         return None
     if (about or {"ever", "more"} <= found) and not found & PERMITS:
         return None
-    agrees = _agrees(kinds, words, bool(place)) or ("good" in found and not _has_spaces(clause, language))
+    orders = "light" in found and found & {"spare", "all", "free"} and search("tails.bids", clause, language)
+    bids = "good" in found or (orders and not about)
+    agrees = _agrees(kinds, words, bool(place)) or bool(bids and not _has_spaces(clause, language))
     if "once" in found:
         return None if found & LASTING or about else Tail("once", place=place, agrees=agrees)
     # "Everything is fine" praises; it gives no permission for anything else.
     praises = found <= {"all", "now", "is", "good"} and "is" in found
     lasts = bool(found & LASTING) and not praises
     reaches = bool(found & EXTENT and found & {"of", "good", "grant", "also", "light"}) and not praises
-    if about and not lasts and not (reaches and (found & {"deed"} or search("tails.path", about, language))):
+    reaches |= _has_spaces(clause, language) and any(kinds_together <= found for kinds_together in EXTENDS)
+    names_place = _is_all_in(words) or search("tails.path", about, language)
+    if about and not lasts and not (reaches and (names_place or "deed" in found)):
         return None
     if not (lasts or reaches or place or praises or "both" in found or found <= {"good", "is", "light"}):
         return None
@@ -143,19 +146,36 @@ def _name_in(words: Sequence[TailWord], clause: str, language: str) -> str | Non
     )
     if tells or len(name_words) > LONGEST_NAME or any(not word.kinds & IN_NAME for word in name_words):
         return None
-    before = next((word.kinds for word in reversed(words[:first]) if "the" not in word.kinds), frozenset[str]())
+    leads = [word.kinds for word in reversed(words[:first]) if not word.kinds <= {"the", "ever"}]
+    before = leads[0] if leads else frozenset[str]()
     after = words[last + 1].kinds if last + 1 < len(words) else frozenset[str]()
     text = clause[name_words[0].start : name_words[-1].end]
     if "it" in after | before and not any("name" in word.kinds for word in name_words):
         return ""
-    placed = [word.end for word in name_words if "in" in word.kinds] + [name_words[0].start] * ("in" in before)
+    placed = [word.end for word in name_words if "in" in word.kinds]
+    placed += [name_words[0].start] * ("in" in before and not _is_all_in(words))
     if spaced and not all(search("tails.path", clause[place : name_words[-1].end], language) for place in placed):
         return None
     later = next((word.kinds for word in words[last + 1 :] if not word.kinds & {"now", "more"}), frozenset[str]())
     if not spaced:
         return text if (after | later) & {*AFTER_NAME, "of"} or before & {"more"} else None
     is_open = any("open" in word.kinds for word in name_words)
-    return text if is_open or before & BEFORE_NAME or later & AFTER_NAME else None
+    # An unknown word after "you can always" is a verb.
+    is_deed = "may" in before and "deed" in name_words[0].kinds
+    return text if is_open or is_deed or before & BEFORE_NAME or later & AFTER_NAME else None
+
+
+def _tells_duration(words: Sequence[TailWord]) -> bool:
+    """Says whether a clause says how long something runs: `run it forever`."""
+    kinds = [word.kinds for word in words if not word.kinds & {"glue", "it"}]
+    acts = bool(words) and bool(words[0].kinds & {"it", "deed"})
+    return acts and all(kind <= {"ever", "now", "deed"} for kind in kinds)
+
+
+def _is_all_in(words: Sequence[TailWord]) -> bool:
+    """Says whether a name surely is a place: `everything in lib`, but not `everything in the firewall`."""
+    triples = zip(words, words[1:], words[2:], strict=False)
+    return any("all" in first.kinds and "in" in second.kinds and third.kinds & NAME for first, second, third in triples)
 
 
 def _has_spaces(clause: str, language: str) -> bool:
@@ -231,6 +251,9 @@ def _after_yes(clause: str, language: str) -> tuple[str, ...]:
         return word, rest
     for separator in (" ", " and "):
         agreement, _, rest = clause.partition(separator)
-        if rest and yes_or_no(agreement, language) == "yes" and read_tail(rest, language):
+        words = _words_of(clause, language)
+        begins_word = len(clause) - len(rest) in [word.start for word in words]
+        says_yes = rest and yes_or_no(agreement, language) == "yes" and read_tail(rest, language)
+        if says_yes and begins_word and not _tells_duration(words):
             return agreement, rest
     return (clause,)

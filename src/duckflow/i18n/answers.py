@@ -15,7 +15,6 @@ from duckflow import DEFAULT_LANGUAGE
 from duckflow.i18n.answer_scope import AGREED, CLAUSE_END, LAST_CLAUSE, PUNCTUATION, Scope, taken_apart, without
 from duckflow.i18n.answer_tail import Tail, clauses_of, joined_clauses, read_tail, speaks_of_reach
 from duckflow.i18n.answer_words import (
-    BEGINNING,
     DEEDS,
     REASONS,
     agrees_somewhere,
@@ -37,8 +36,6 @@ PERMANENT: Literal["always"] = "always"
 """The choice of a permanent rule. A single key never makes this choice."""
 LONGEST = 300
 """The most characters of an answer. A longer text is a message, and is not read as an answer."""
-SHORT = 6
-"""The most characters of a yes that is too short to say anything more."""
 TELLING = 3
 """The fewest words of a clause that may give an order. A shorter clause with a word of agreement only agrees."""
 SIGNS = (":", ",", "、", "。", ".")
@@ -109,8 +106,6 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE, deeds: frozenset[str
 def _read(plain: str, language: str) -> WholeAnswer:
     if means_either(plain, language) or search("scopes.complains", plain, language):
         return WholeAnswer()
-    if len(plain) <= SHORT and yes_or_no(plain, language) == "yes":
-        return WholeAnswer("yes")
     plain = _main_part(plain, language) if len(plain) <= LONGEST else plain
     if not plain or len(plain) > LONGEST:
         return WholeAnswer(against=search("scopes.against", plain, language) is not None)
@@ -119,27 +114,23 @@ def _read(plain: str, language: str) -> WholeAnswer:
     choice = words_of_choices(languages_in(plain, language)).get(plain.strip(PUNCTUATION).casefold())
     if choice == "session" or choice == "always":
         return WholeAnswer("yes", scope=choice, for_good=choice == PERMANENT)
-    if not waits and not has_question(plain) and (agreed_answer := _only_tails(plain, language)):
+    agreed_answer = WholeAnswer() if waits or has_question(plain) else _clause_by_clause(plain, WholeAnswer(), language)
+    if agreed_answer.verdict == "yes":
         return agreed_answer._replace(against=is_against)
+    if _refuses_this(plain, language):
+        return WholeAnswer("no", plain, against=True)
     parts = taken_apart(plain, language)
-    # "Approve all of it" asks a user to decide, but it is an answer where a user says it.
-    orders = _begins_agreeing(plain, language) and (
-        begins("asking.say", plain, language)
-        or (not has_question(plain) and read_tail(re.split(LAST_CLAUSE, plain)[-1], language) is not None)
-    )
     asks_back = asks(parts.rest, language) or ends_asking(parts.rest, language)
-    if (asks_back and not orders) or begins("answers.asked", plain, language):
+    if asks_back or begins("answers.asked", plain, language):
         order = _polite_order(plain, language)
         answer = _read(order, language) if order else WholeAnswer()
-        return answer if answer.plain_yes else WholeAnswer(asks=True, waits=waits, against=is_against)
-    word = (not parts.scope and yes_or_no(plain, language)) or yes_or_no(parts.rest, language)
-    if parts.rest != plain:
-        word = word or words_of_choices(languages_in(plain, language)).get(parts.rest.strip(PUNCTUATION), "")
+        is_decided = answer.plain_yes or answer.verdict == "no"
+        return answer if is_decided else WholeAnswer(asks=True, waits=waits, against=is_against)
+    word = yes_or_no(parts.rest, language)
     if word == "yes" and not waits:
         for_good = parts.scope == PERMANENT and _names_always(plain, language)
         answer = WholeAnswer("yes", "", parts.scope, parts.about, for_good, background=parts.background)
         return answer._replace(bounded=parts.bounded, against=is_against)
-    word = word or ("no" if not parts.scope and _only_refuses(plain, language) else "")
     reason = "" if word == "no" or waits else _refusal(parts.rest if parts.scope else plain, language)
     if word == "no" and (REASONS & set(kinds_in(plain, language)) or _orders_else(plain, language)):
         reason = plain
@@ -152,6 +143,7 @@ def _read(plain: str, language: str) -> WholeAnswer:
             or has_condition
             or search("answers.twice", plain, language)
             or fullmatch("answers.orders", last_clause, language)
+            or "yes" in kinds_in(last_clause, language)
         )
         if is_doubtful:
             condition = search("scopes.condition", plain, language) is not None
@@ -181,24 +173,10 @@ def _polite_order(plain: str, language: str) -> str:
     """Returns the order in an answer that says yes and asks for something politely ("yes, could you run it?"). Returns
     an empty text if there is no such order."""
     polite = search("scopes.polite", plain, language)
-    begins_with_yes = yes_or_no(re.split(CLAUSE_END, plain)[0], language) == "yes"
-    return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?") if polite and begins_with_yes else ""
-
-
-def _only_tails(plain: str, language: str) -> WholeAnswer | None:
-    """Reads an answer in which each clause says yes, or says how far the yes goes or where the work is to run."""
-    agreed_answer, says_yes = WholeAnswer("yes"), False
-    for clause in joined_clauses(plain, language):
-        tail = read_tail(clause, language)
-        if tail and (tail.scope or tail.place) and not (agreed_answer.about and tail.about):
-            agreed_answer, says_yes = _with_tail(agreed_answer, tail, clause, language), says_yes or tail.agrees
-        elif yes_or_no(clause, language) == "yes" and not taken_apart(clause, language).scope:
-            says_yes = True
-        else:
-            return None
-    if agreed_answer.scope == PERMANENT and search("scopes.bounds", plain, language):
-        agreed_answer = agreed_answer._replace(scope="session", for_good=False)
-    return agreed_answer if says_yes else None
+    head, *further_parts = re.split(CLAUSE_END, plain)
+    if not polite or (any(further_parts) and yes_or_no(head, language) != "yes"):
+        return ""
+    return f"{plain[: polite.start()]}{plain[polite.end() :]}".rstrip("?")
 
 
 def _with_tail(agreed: WholeAnswer, tail: Tail, clause: str, language: str) -> WholeAnswer:
@@ -210,28 +188,26 @@ def _with_tail(agreed: WholeAnswer, tail: Tail, clause: str, language: str) -> W
 def _clause_by_clause(plain: str, read: WholeAnswer, language: str) -> WholeAnswer:
     """Reads an answer that has a yes and further clauses. Clauses that agree, praise, remark something or set the scope
     are understood. If all clauses are, the answer is a yes. If a clause refuses, `read` is returned unchanged."""
-    agreed_answer, says_yes, unclear_clauses, has_place = WholeAnswer("yes"), False, list[str](), False
+    agreed_answer, says_yes, unclear_clauses = WholeAnswer("yes"), False, list[str]()
     for clause in joined_clauses(plain, language):
-        word_kinds = set(kinds_in(clause, language))
+        word_kinds, tail = set(kinds_in(clause, language)), read_tail(clause, language)
         parts = taken_apart(clause, language)
         has_scope = parts.scope or parts.background or parts.rest != clause
-        if "refuse" in word_kinds and not word_kinds & {"", "yes"} and not has_scope:
-            return read
-        remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else {""}
-        tail = read_tail(clause, language)
+        remaining_kinds = set(kinds_in(parts.rest, language)) if has_scope else word_kinds
         if tail and (tail.scope or tail.place) and not (agreed_answer.about and tail.about):
-            says_yes, has_place = says_yes or tail.agrees, has_place or bool(tail.place)
-            agreed_answer = _with_tail(agreed_answer, tail, clause, language)
-        elif word_kinds <= SAYS_LITTLE:
-            says_yes |= bool(word_kinds & {"yes", "agree"})
-        elif remaining_kinds <= SAYS_LITTLE and not (agreed_answer.about and parts.about):
-            says_yes |= bool(remaining_kinds & {"yes", "agree"})
+            agreed_answer, says_yes = _with_tail(agreed_answer, tail, clause, language), says_yes or tail.agrees
+        elif "refuse" in word_kinds and not word_kinds & {"", "yes"} and not has_scope:
+            return read
+        elif remaining_kinds <= SAYS_LITTLE and not ((agreed_answer.about and parts.about) or asks(clause, language)):
+            says_yes |= bool(remaining_kinds & {"yes", "agree"}) and not parts.bounded
             for_good = parts.scope == PERMANENT and _names_always(clause, language)
             agreed_answer = _wider(agreed_answer, parts.scope, parts.about, for_good, parts.background)
         elif parts.background and fullmatch("scopes.begins", parts.rest.strip(PUNCTUATION), language):
             says_yes, agreed_answer = True, agreed_answer._replace(background=True)
-        elif not tail and not _only_remarks(clause, agreed_answer, has_place, language):
+        elif not tail and not _only_remarks(clause, agreed_answer, language):
             unclear_clauses.append(clause)
+    if agreed_answer.scope == PERMANENT and search("scopes.bounds", plain, language):
+        agreed_answer = agreed_answer._replace(scope="session", for_good=False)
     if not says_yes:
         return read
     if not unclear_clauses:
@@ -253,7 +229,7 @@ def _wider(agreed: WholeAnswer, scope: Scope, about: str, for_good: bool, backgr
     )
 
 
-def _only_remarks(clause: str, agreed: WholeAnswer, has_place: bool, language: str) -> bool:
+def _only_remarks(clause: str, agreed: WholeAnswer, language: str) -> bool:
     """Says whether a clause only praises or gives a reason, so that it asks for nothing. A clause with a name, a
     negation, a wish or a comparison may ask for something; a clause about the past may say that nothing is needed."""
     if fullmatch("scopes.requested", clause, language):
@@ -264,15 +240,12 @@ def _only_remarks(clause: str, agreed: WholeAnswer, has_place: bool, language: s
         return not search("scopes.condition", clause, language)
     if fullmatch("scopes.reasons", clause, language):
         return True
-    own_doing = fullmatch("scopes.own", clause, language) is not None
-    if has_place and own_doing and not search("scopes.condition", clause, language):
+    # After "in the background" or "no more questions", the user says what they do meanwhile.
+    is_alone = agreed.background or agreed.scope in ("session", "always")
+    own_doing = fullmatch("scopes.own", clause, language) or fullmatch("scopes.busy", clause, language)
+    if is_alone and own_doing and not search("scopes.condition", clause, language):
         return True
-    if search("scopes.asks_for", clause, language):
-        return False
-    busy_remark = agreed.background and fullmatch("scopes.busy", clause, language)
-    # After "no more questions", the user says when they look at it.
-    own_doing &= agreed.scope in ("session", "always")
-    return bool(busy_remark or own_doing or fullmatch("scopes.remark", clause, language))
+    return bool(fullmatch("scopes.remark", clause, language)) and not search("scopes.asks_for", clause, language)
 
 
 def read_answer(
@@ -339,12 +312,6 @@ def _main_part(plain: str, language: str) -> str:
     return plain.strip()
 
 
-def _begins_agreeing(plain: str, language: str) -> bool:
-    """Says whether the first word agrees, after words of politeness and praise."""
-    word_kinds = (kind for kind in kinds_in(plain[:BEGINNING], language) if kind not in ("glue", "praise"))
-    return next(word_kinds, "") in ("yes", "agree")
-
-
 def _refusal(plain: str, language: str) -> str:
     """Returns the reason in `no, because …`; empty where the text does not begin with a no."""
     # The no may have several words: "rather not, …".
@@ -361,17 +328,25 @@ def _refusal(plain: str, language: str) -> str:
         gives_reason = search("answers.reason", clauses[0], language) and agrees_somewhere(
             clauses[-1], language, ("yes", "agree", *DEEDS)
         )
-        refuses = words[-1] == "no" or (words[0] == "no" and not gives_reason)
+        # "Do the first step, then stop" only says what comes after the action.
+        refuses_last = words[-1] == "no" and not begins("scopes.afterwards", clauses[-1], language)
+        refuses = refuses_last or (words[0] == "no" and not gives_reason)
         return plain if refuses else ""
-    # Without a sign after the first word, that word may belong to the wanted thing: "not the README".
-    return plain if separator == " " and not fullmatch("answers.plain_no", first_part, language) else reason.strip()
+    if separator != " ":
+        return reason.strip()
+    # Without a sign after the first word, that word may belong to a name: "no hurry", "cancel step 3".
+    if not search("answers.forbids", plain, language) and list(kinds_in(plain, language))[1:2] == [""]:
+        return ""
+    return reason.strip() if fullmatch("answers.plain_no", first_part, language) else plain
 
 
-def _only_refuses(plain: str, language: str) -> bool:
-    """Says whether each clause refuses or is only polite, and at least one refuses: `thanks, but no thanks`."""
-    clauses = (without("scopes.joint", clause, "", language)[0] for clause in clauses_of(plain, language))
-    kinds_of_clauses = [set(kinds_in(clause, language)) for clause in clauses]
-    return {"refuse"} <= set().union(*kinds_of_clauses) <= {"refuse", "glue", "pause"}
+def _refuses_this(plain: str, language: str) -> bool:
+    """Says whether the last clause refuses, and the others only allow other things or other times, or are only polite:
+    `tests are always fine, but not this`."""
+    *clauses, last_clause = clauses_of(plain, language) or [""]
+    tails = [read_tail(clause, language) for clause in clauses if set(kinds_in(clause, language)) != {"glue"}]
+    last_clause, _ = without("scopes.joint", last_clause, "", language)
+    return bool(clauses) and all(tail and tail.scope for tail in tails) and yes_or_no(last_clause, language) == "no"
 
 
 def _orders_else(plain: str, language: str) -> bool:
