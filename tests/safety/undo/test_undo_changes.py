@@ -169,3 +169,41 @@ async def test_changes_work_while_undo_is_switched_off(ground: Playground) -> No
     await ground.shell("rm a.txt")
     with pytest.raises(DuckflowError, match=r"undo\.off"):
         await ground.undo.restore()
+
+
+async def test_a_file_that_replaced_a_moved_one_does_not_go_with_it(ground: Playground) -> None:
+    ground.fill({"a.txt": "a\n", "b.txt": "b\n"})
+    ground.next_turn()
+    await ground.shell("mv a.txt moved.txt")
+    ground.next_turn()
+    await ground.shell("mv b.txt moved.txt")
+    outcome = await ground.undo.restore(scope=UndoScope(turn=1))
+    assert {phrase.values["path"] for phrase in outcome.conflicts} == {"a.txt", "moved.txt"}
+    assert {name: data for name, (_, _, data) in ground.picture().items()} == {"moved.txt": b"b\n"}
+    await ground.undo.restore(scope=UndoScope(turn=2))
+    await ground.undo.restore(scope=UndoScope(turn=1))
+    assert {name: data for name, (_, _, data) in ground.picture().items()} == {"a.txt": b"a\n", "b.txt": b"b\n"}
+
+
+async def test_a_move_over_another_file_leaves_no_copy_behind_where_somebody_went_on(ground: Playground) -> None:
+    ground.fill({"a.txt": "a\n", "b.txt": "b\n"})
+    ground.next_turn()
+    await ground.shell("mv a.txt b.txt")
+    ground.next_turn()
+    await ground.shell("mv b.txt c.txt")
+    after = ground.picture()
+    assert (await ground.undo.restore(scope=UndoScope(turn=1))).conflicts
+    assert {name: data for name, (_, _, data) in ground.picture().items() if data == b"a\n"} == {"c.txt": b"a\n"}
+    await ground.undo.restore(scope=UndoScope(turn=1), back=False)
+    assert ground.picture() == after
+
+
+async def test_a_copy_beside_a_moved_file_is_not_taken_for_it(ground: Playground) -> None:
+    ground.put("a.txt", "1\n2\n3\n")
+    ground.next_turn()
+    await ground.shell("sed -i s/1/new/ a.txt")
+    ground.next_turn()
+    await ground.shell("cp a.txt b.txt; mv a.txt c.txt")
+    await ground.undo.restore(scope=UndoScope(turn=1))
+    assert (ground.folder / "b.txt").read_text() == "new\n2\n3\n"
+    assert (ground.folder / "c.txt").read_text() == "1\n2\n3\n"

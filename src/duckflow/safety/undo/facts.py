@@ -89,6 +89,9 @@ def load_seen(text: str) -> Seen:
     return Seen(Fact._make(fact), Stamp._make(stamp), is_settled)
 
 
+ChangeKey = tuple[str, int, str]
+
+
 class Change(NamedTuple):
     """One change of a path by one piece of work. `own` means that Duckflow made it, or a command that is known to write
     there; otherwise anybody may have made it while a command ran, or around the time Duckflow was interrupted. `order`
@@ -108,8 +111,8 @@ class Change(NamedTuple):
     """The name of the file whose change this is; it stays the same when the file is moved (see `FilePlaces`)."""
 
     @property
-    def key(self) -> tuple[str, int]:
-        return (self.path, self.order)
+    def key(self) -> "ChangeKey":
+        return (self.path, self.order, self.life)
 
 
 def life_name(change: Change) -> str:
@@ -118,19 +121,52 @@ def life_name(change: Change) -> str:
     return f"{change.path}/" if fact and fact.kind == "folder" else change.path
 
 
-def pairs_moved(changes: Iterable[Change]) -> dict[str, str]:
+def is_of_git(path: str) -> bool:
+    return "/.git/" in f"/{path}"
+
+
+def pairs_moved(changes: Iterable[Change], origins: Mapping[str, str]) -> dict[str, str]:
     """Returns the new path of each file that was moved in one deed: the same content left one path and came to
-    another. Git's own files are not followed."""
+    another. `origins` are the earlier paths of files, by which a moved file is told from a copy. Git's own files are
+    not followed."""
     sources, targets = dict[str, list[str]](), dict[str, list[str]]()
-    for change in sorted(changes):
-        if "/.git/" not in f"/{change.path}":
+    for change in sorted(changes, key=lambda change: change.path):
+        if not is_of_git(change.path):
             if change.before and change.after is None and change.before.blob:
                 sources.setdefault(change.before.blob, []).append(change.path)
             elif change.after and change.before is None and change.after.blob:
                 targets.setdefault(change.after.blob, []).append(change.path)
-    return {
-        source: target for blob in sources for source, target in zip(sources[blob], targets.get(blob, ()), strict=False)
-    }
+    moved_paths = dict[str, str]()
+    for blob in sources.keys() & targets.keys():
+        certain = {origins[path]: path for path in targets[blob] if origins.get(path) in sources[blob]}
+        left_sources = [path for path in sources[blob] if path not in certain]
+        left_targets = [path for path in targets[blob] if path not in certain.values()]
+        moved_paths |= certain | dict(zip(left_sources, left_targets, strict=False))
+    return moved_paths
+
+
+def with_replaced(changes: Iterable[Change], origins: Mapping[str, str]) -> list[Change]:
+    """Returns the changes. Where a file was moved to the place of another one, two changes stand for the one of that
+    path: the other file was removed from there, and the moved one came."""
+    changes, was_split = list(changes), True
+    while was_split:
+        moved, was_split, split_changes = pairs_moved(changes, origins), False, list[Change]()
+        missing = Counter(
+            change.before.blob
+            for change in changes
+            if change.before and change.before.size and change.after is None
+            if change.path not in moved and not is_of_git(change.path)
+        )
+        for change in changes:
+            old, new = change.before, change.after
+            if old and new and old.blob != new.blob and new.blob and missing[new.blob] and not is_of_git(change.path):
+                missing[new.blob] -= 1
+                split_changes += [change._replace(after=None), change._replace(before=None)]
+                was_split = True
+            else:
+                split_changes.append(change)
+        changes = split_changes
+    return changes
 
 
 def single(changes: Sequence[Change]) -> dict[str, Change]:
@@ -161,7 +197,7 @@ class UndoWork:
         earlier_changes = {
             path: change for path, change in single(self.changes).items() if last_changes.get(path) == change
         }
-        joinable_paths, joined_keys = single(changes).keys(), set[tuple[str, int]]()
+        joinable_paths, joined_keys = single(changes).keys(), set[ChangeKey]()
         for change in changes:
             earlier_change = earlier_changes.get(change.path) if change.path in joinable_paths else None
             if earlier_change and (earlier_change.life, earlier_change.after) == (change.life, change.before):

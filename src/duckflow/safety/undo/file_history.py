@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from itertools import groupby
 from typing import NamedTuple
 
-from duckflow.safety.undo.facts import Change, Fact
+from duckflow.safety.undo.facts import Change, ChangeKey, Fact
 from duckflow.safety.undo.ledger import Contents, content_id
 from duckflow.safety.undo.tree import same_index
 
@@ -125,7 +125,7 @@ class FileHistory:
         self.state = now
         self.changed = False
         """True once a change that was taken back or done again has changed something, be it back and forth."""
-        self.redone = dict[tuple[str, int], Change]()
+        self.redone = dict[ChangeKey, Change]()
         """The changes that were done again, as they are now, by the keys that they had before."""
 
     def take_back(self, changes: Sequence[Change]) -> FileState:

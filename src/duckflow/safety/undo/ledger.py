@@ -10,7 +10,7 @@ from collections.abc import Container, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from duckflow.safety.undo.facts import Change, Fact, UndoWork, life_name
+from duckflow.safety.undo.facts import Change, ChangeKey, Fact, UndoWork, life_name
 from duckflow.state.changes import WorkAuthor
 
 FILE = "undo-3.sqlite"
@@ -147,6 +147,8 @@ class Window(NamedTuple):
     kind: WindowKind
     paths: Sequence[str]
     marks: dict[str, list[str]]
+    leaves: Sequence[str] | None = None
+    """The files that a command leaves which changes nothing but `paths`; None if it may change anything."""
 
 
 class UndoLedger:
@@ -195,7 +197,7 @@ class UndoLedger:
         """Returns all changes of every session in their order. A change that several may have made stands there once;
         it counts as undone when all of them have taken it back."""
         works = map(_load, self._database.execute("SELECT * FROM works"))
-        copies = dict[tuple[str, int], list[Change]]()
+        copies = dict[ChangeKey, list[Change]]()
         for change in (change for work in works for change in work.changes):
             copies.setdefault(change.key, []).append(change)
         merged_changes = [
@@ -207,7 +209,7 @@ class UndoLedger:
         ]
         return sorted(merged_changes, key=lambda change: change.order)
 
-    def sharing(self, keys: Container[tuple[str, int]]) -> list[UndoWork]:
+    def sharing(self, keys: Container[ChangeKey]) -> list[UndoWork]:
         """Returns the works, of every session, that share one of these changes with others."""
         works = map(_load, self._database.execute("SELECT * FROM works"))
         return [work for work in works if any(change.sharers > 1 and change.key in keys for change in work.changes)]

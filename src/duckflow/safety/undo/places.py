@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from duckflow.safety.undo.facts import Change, Seen, life_name, load_seen, pairs_moved
+from duckflow.safety.undo.facts import Change, Seen, life_name, load_seen, pairs_moved, with_replaced
 from duckflow.safety.undo.ledger import Database
 
 
@@ -65,18 +65,19 @@ class FilePlaces:
         rows = [(os.fsencode(life), os.fsencode(path)) for life, path in paths.items()]
         self._database.each("INSERT OR REPLACE INTO places VALUES (?, ?)", rows)
 
-    def named(self, changes: Sequence[Change]) -> list[Change]:
-        """Returns the changes of one deed, each with the name of its file."""
-        sources = {target: source for source, target in pairs_moved(changes).items()}
+    def named(self, changes: Sequence[Change], origins: Mapping[str, str]) -> list[Change]:
+        """Returns the changes of one deed, each with the name of its file. `origins` are the paths at which the files
+        on the disk lay before, by their new paths."""
+        changes = with_replaced(changes, origins)
+        sources = {target: source for source, target in pairs_moved(changes, origins).items()}
         named_changes, paths = list[Change](), dict[str, str]()
         for change in changes:
-            source = sources.get(change.path)
-            if source is not None:
-                life = self._life_of(change._replace(path=source))
-            elif change.before is None:
-                life = self._new_life(change)
-            else:
+            if change.before:
                 life = self._life_of(change)
+            elif source := sources.get(change.path):
+                life = self._life_of(change._replace(path=source))
+            else:
+                life = self._new_life(change)
             if change.after:
                 paths[life] = change.path
             else:
@@ -85,11 +86,15 @@ class FilePlaces:
         self.put(paths)
         return named_changes
 
-    def follow(self, changes: Iterable[Change]) -> None:
+    def follow(self, changes: Iterable[Change], origins: Mapping[str, str]) -> None:
         """Notes where files went that were moved by somebody of whose work undo has no record."""
-        moved_paths = pairs_moved(changes).items()
+        changes = with_replaced(changes, origins)
+        moved_paths = pairs_moved(changes, origins)
+        arrived_paths = set(moved_paths.values())
+        gone_paths = {change.path: "" for change in changes if change.after is None and change.path in arrived_paths}
         self._load()
-        self.put({self._lives[source]: target for source, target in moved_paths if source in self._lives})
+        paths = (gone_paths | moved_paths).items()
+        self.put({self._lives[source]: target for source, target in paths if source in self._lives})
 
     def _life_of(self, change: Change) -> str:
         return self.life_at(change.path) or self._new_life(change)
@@ -105,3 +110,11 @@ class FilePlaces:
             self._paths = {os.fsdecode(life): os.fsdecode(path) for life, path in rows}
             self._lives = {path: life for life, path in self._paths.items() if path}
         return self._paths
+
+
+def origins_of(entries: Iterable[tuple[str, Seen | None, Seen | None]]) -> dict[str, str]:
+    """Returns the path at which each file on the disk lay before, by its new path, where that is another one. The
+    entries are changed paths, each as it was and as it is."""
+    entries = list(entries)
+    old_paths = {old.stamp.inode: path for path, old, _ in entries if old}
+    return {path: old_paths[new.stamp.inode] for path, _, new in entries if new and new.stamp.inode in old_paths}

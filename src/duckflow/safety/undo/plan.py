@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
-from duckflow.safety.undo.facts import Change, Fact, Seen, UndoWork
+from duckflow.safety.undo.facts import Change, ChangeKey, Fact, Seen, UndoWork
 from duckflow.safety.undo.file_history import FileState, is_folder
 from duckflow.safety.undo.tree import Tree, upwards
 from duckflow.state.changes import UndoScope, WorkAuthor
@@ -70,9 +70,9 @@ class UndoPlan:
     waiting: Collection[WorkAuthor] = ()
     """Those of whose work more is taken back, which had stayed because of what is taken back now."""
     moves: Sequence["FileMove"] = ()
-    redone: Mapping[tuple[str, int], Change] = field(default_factory=dict[tuple[str, int], Change])
+    redone: Mapping[ChangeKey, Change] = field(default_factory=dict[ChangeKey, Change])
     """The changes that are done again, as they will be, by their keys."""
-    released: Collection[tuple[str, int]] = ()
+    released: Collection[ChangeKey] = ()
     """The changes that stay because others may have made them, too (or, in a redo, that stand because of the others).
     Only the mark changes that says whose they are."""
 

@@ -11,7 +11,7 @@ from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.started_files import programs_of
 from duckflow.safety.undo.facts import Change, Seen, UndoWork
 from duckflow.safety.undo.ledger import Contents, Database, UndoLedger, Window, WindowKind
-from duckflow.safety.undo.places import Baseline, FilePlaces
+from duckflow.safety.undo.places import Baseline, FilePlaces, origins_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import (
     FAN_OUT,
@@ -25,7 +25,7 @@ from duckflow.safety.undo.tree import (
     upwards,
 )
 from duckflow.safety.undo.walk import FolderWalk, Rules, Survey
-from duckflow.safety.undo.writers import Owns, Writers, near, owns_paths, running, without_git
+from duckflow.safety.undo.writers import Owns, Writer, Writers, near, owns_paths, running, without_git
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import WorkAuthor
 
@@ -95,7 +95,9 @@ class Recorder:
                 self.ledger.save(work)
             return self._opened(work, "change", paths)
 
-    def open_command(self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str]) -> int:
+    def open_command(
+        self, session: str, author: WorkAuthor, left_running: str, writes: Sequence[str], leaves: Sequence[str] | None
+    ) -> int:
         """Opens a window, which records what a command does."""
         with self.transaction():
             work = self.ledger.work(session, author)
@@ -108,7 +110,8 @@ class Recorder:
                 self.ledger.save(work)
             marks = marks_in(self._work, survey.repositories)
             others_run = any(window.kind in ("command", "watch") for window in self.ledger.windows().values())
-            return self._opened(work, "command", [path for path in writes if path != GIT or not others_run], marks)
+            paths = [path for path in writes if path != GIT or not others_run]
+            return self._opened(work, "command", paths, marks, None if left_running else leaves)
 
     def open_watch(self, session: str) -> int:
         """Opens a window, which records a command of the user's own. Its changes belong to no turn or job."""
@@ -145,11 +148,17 @@ class Recorder:
 
     def restored(self, paths: Iterable[str]) -> None:
         """Notes that an undo or redo changed these paths."""
-        entries_now = {path: self.tree.look(path) for path in paths if not is_guarded_pack(path)}
-        self._compare(entries_now, Writers())
+        self.baseline.write({path: self.tree.look(path) for path in paths if not is_guarded_pack(path)})
 
-    def _opened(self, work: UndoWork, kind: WindowKind, paths: Sequence[str] = (), marks: Marks | None = None) -> int:
-        window = Window(work.session, work.author, self.presence.token, kind, paths, marks or {})
+    def _opened(
+        self,
+        work: UndoWork,
+        kind: WindowKind,
+        paths: Sequence[str] = (),
+        marks: Marks | None = None,
+        leaves: Sequence[str] | None = None,
+    ) -> int:
+        window = Window(work.session, work.author, self.presence.token, kind, paths, marks or {}, leaves)
         self._open.add(window_id := self.ledger.open(window))
         return window_id
 
@@ -168,7 +177,7 @@ class Recorder:
             window = without_git(window)
         if window.kind == "change":
             entries_now = self._look_at(work, window.paths)
-            self._compare(entries_now, Writers([work], 1, owns_paths(window if sure else None)))
+            self._compare(entries_now, Writers([Writer(work)], owns_paths(window if sure else None)))
             self.baseline.write({path: None for path in entries_now if is_guarded_pack(path)})
         elif window.kind == "command":
             self._close_command(window, work, owns_paths(window if sure else None))
@@ -235,7 +244,7 @@ class Recorder:
         if damaged_entries := _damaged_objects(self.tree, self.baseline.entries):
             authors = [work.author for work in self.ledger.works(session)] or [WorkAuthor(0)]
             author = self._commanded[1] if self._commanded and self._commanded[0] == session else authors[-1]
-            self._compare(damaged_entries, Writers([self.ledger.work(session, author)], 1))
+            self._compare(damaged_entries, Writers([Writer(self.ledger.work(session, author))]))
 
     def _compare(self, now: Mapping[str, Seen | None], writers: Writers) -> None:
         """Notes how these paths differ from the baseline as changes of these writers, and updates the baseline."""
@@ -247,21 +256,14 @@ class Recorder:
         ]
         changes = [change for change in changes if change.before != change.after]
         self._changed += changes
+        origins = origins_of(entry_changes)
         if writers.works:
-            self._record(writers, changes)
+            order = self.ledger.next_order()
+            changes = self.places.named([change._replace(order=order) for change in changes], origins)
+            _record(self, writers, changes, known_entries | changed_entries if len(writers.all) > 1 else {})
         else:
-            self.places.follow(changes)
+            self.places.follow(changes, origins)
         self.baseline.write(changed_entries)
-
-    def _record(self, writers: Writers, changes: Sequence[Change]) -> None:
-        order = self.ledger.next_order()
-        changes = [change._replace(order=order, sharers=writers.number) for change in changes]
-        changes = self.places.named(changes)
-        for work in writers.works:
-            work.record(changes)
-            for kind, name in left_out_of(changes, self.settings.largest_file_mb):
-                work.leave_out(kind, {name: 1})
-            self.ledger.save(work)
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """Returns the state of these paths, of the folders above, and of what is or was beneath, if it is not much."""
@@ -279,6 +281,18 @@ class Recorder:
                 work.leave_out("blind", dict.fromkeys(survey.blind.values(), 1))
             entries_now |= inner_entries
         return entries_now
+
+
+def _record(
+    recorder: Recorder, writers: Writers, changes: Sequence[Change], entries_now: Mapping[str, Seen | None]
+) -> None:
+    for sharers, shared_changes in writers.told_apart(changes, entries_now):
+        shared_changes = [change._replace(sharers=len(sharers)) for change in shared_changes]
+        for work in [writer.work for writer in sharers if writer.work]:
+            work.record(shared_changes)
+            for kind, name in left_out_of(shared_changes, recorder.settings.largest_file_mb):
+                work.leave_out(kind, {name: 1})
+            recorder.ledger.save(work)
 
 
 def _stays(recorder: Recorder, works: Sequence[UndoWork], path: str, now: Mapping[str, Seen | None]) -> bool:

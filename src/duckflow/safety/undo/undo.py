@@ -3,13 +3,14 @@
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -19,7 +20,7 @@ from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
-from duckflow.safety.undo.facts import Change, Fact, UndoWork
+from duckflow.safety.undo.facts import Change, ChangeKey, Fact, UndoWork
 from duckflow.safety.undo.file_history import FileHistory, FileState, Overlap
 from duckflow.safety.undo.plan import (
     FileMove,
@@ -38,6 +39,7 @@ from duckflow.safety.undo.preview import describe, name_conflicts, name_some, na
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import GIT, adds_only
+from duckflow.safety.undo.writers import files_left_by
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.data import Phrase, say
@@ -173,7 +175,7 @@ class UndoOperations:
         edits = to_move(works, back, scope)
         waiting_edits = waiting_for(edits, works, self._ledger.works(works[0].session)) if back else []
         edits += [edit for _, edit in waiting_edits]
-        counts, released = Counter(change.key for change in edits), set[tuple[str, int]]()
+        counts, released = Counter(change.key for change in edits), set[ChangeKey]()
         for change in self._ledger.all_changes():
             histories.setdefault(change.life, []).append(change)
             by_path.setdefault(change.path, []).append(change)
@@ -184,7 +186,7 @@ class UndoOperations:
             # Redo does not remove a git object again that undo has brought back: the object does no harm.
             if back or (change.undone and not adds_only(change.path)):
                 by_life.setdefault(change.life, []).append(change)
-        moves, redone = list[FileMove](), dict[tuple[str, int], Change]()
+        moves, redone = list[FileMove](), dict[ChangeKey, Change]()
         for life, changes in by_life.items():
             seen_file = tree.look(path) if (path := places.path_of(life)) else None
             history = FileHistory(histories[life], FileState(path, seen_file and seen_file.fact), contents)
@@ -293,10 +295,12 @@ class Undo:
         """Wraps a command; at the end the list that this yields holds the changes, found by comparing the folder before
         and after. `left_running` names a command that goes on in the background after this ends. Changes of files that
         `text` shows to be written (`> out.txt`) are certainly the command's; others may be somebody else's."""
-        target_paths = self._roots(named_targets(text, self._workspace.root))
+        targets = [self._roots([path]) for path in named_targets(text, self._workspace.root) if path != os.devnull]
+        left_files = files_left_by(text) if all(targets) else None
+        leaves = None if left_files is None else self._roots(left_files)
         # A command that names git may change its files.
-        target_paths += [GIT] if re.search(r"\bgit\b", text) else []
-        return self._window(lambda recorder: recorder.open_command(self._session, author, left_running, target_paths))
+        writes = [*chain(*targets), *[GIT] * bool(re.search(r"\bgit\b", text))]
+        return self._window(lambda undo: undo.open_command(self._session, author, left_running, writes, leaves))
 
     def watch(self) -> AbstractAsyncContextManager[list[Change]]:
         """Wraps a command of the user's own; at the end the list that this yields holds the changes. They belong to no
