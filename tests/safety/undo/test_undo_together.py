@@ -1,10 +1,13 @@
 """Several things at once: background jobs, other sessions, an event loop that must not stand still."""
 
 import asyncio
+import contextlib
+from collections import Counter
 
 import pytest
 from playground import Playground
 
+from benchmarks.undo_at_once import tell
 from duckflow.errors import DuckflowError
 from duckflow.state.changes import UndoScope, WorkAuthor
 
@@ -183,3 +186,74 @@ async def test_a_cancelled_turn_still_notes_what_was_done(ground: Playground) ->
         await task
     assert (await ground.undo.restore()).changed == ("a.txt",)
     assert (ground.folder / "a.txt").read_text() == "as it was\n"
+
+
+async def at_once(ground: Playground, *texts: str) -> list[UndoScope]:
+    """Runs commands at the same time, each in a turn of its own; returns the scopes of the turns."""
+    async with contextlib.AsyncExitStack() as windows:
+        for number, text in enumerate(texts, 1):
+            await windows.enter_async_context(ground.undo.command(WorkAuthor(number), text=text))
+        for text in texts:
+            ground.run(text)
+    return [UndoScope(turn=number) for number, _ in enumerate(texts, 1)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("echo 1 >> a.txt; mkdir -p new/deep; echo 1 > new/deep/x.txt", "sed -i 's/^0$/2/' b.txt; rm c.txt"),
+        ("mv a.txt moved.txt", "cp b.txt copy.txt; chmod 700 c.txt"),
+        ("echo 1 > a.txt", "sh -c 'echo 2 > b.txt; rm c.txt'"),
+        ("rm a.txt", "sh -c 'mv b.txt other.txt; echo 2 >> c.txt'"),
+    ],
+)
+async def test_what_only_one_of_two_commands_can_have_written_is_its_own(
+    ground: Playground, first: str, second: str
+) -> None:
+    ground.fill({"a.txt": "0\n", "b.txt": "0\n", "c.txt": "other\n"})
+    before = ground.picture()
+    ground.run(first)
+    after_first = ground.picture()
+    ground.run("rm -rf *")
+    ground.fill({"a.txt": "0\n", "b.txt": "0\n", "c.txt": "other\n"})
+    _, turn = await at_once(ground, first, second)
+    outcome = await ground.undo.restore(scope=turn)
+    # A script may have written to the same file.
+    assert {phrase.values["path"] for phrase in outcome.conflicts} <= ({"a.txt"} if "sh -c" in second else set())
+    assert ground.picture() == after_first
+    await ground.undo.restore(scope=UndoScope(turn=1))
+    assert ground.picture() == before
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("echo 1 > a.txt", "sh -c 'mv a.txt b.txt; echo 2 >> b.txt'"),
+        ("echo 1 > new.txt", "sh -c 'mv new.txt b.txt; echo 2 >> b.txt'"),
+        ("mv a.txt new.txt", "sh -c 'mv new.txt b.txt'"),
+        ("echo 1 > link", "sh -c 'ln -sfn b.txt link'"),
+        ("mv a.txt b.txt", "echo 2 >> b.txt"),
+        ("echo 1 > $PWD/a.txt", "sh -c 'echo 2 > b.txt'"),
+        ("cd . && echo 1 > a.txt", "sh -c 'echo 2 > b.txt'"),
+        ("sed -i 's/0/1/w b.txt' a.txt", "sh -c 'echo 2 >> b.txt'"),
+    ],
+)
+async def test_what_one_command_may_have_moved_or_written_for_another_stays_with_both(
+    ground: Playground, first: str, second: str
+) -> None:
+    ground.fill({"a.txt": "0\n", "c.txt": "other\n"})
+    before = ground.picture()
+    turns = await at_once(ground, first, second)
+    after = ground.picture()
+    for turn in reversed(turns[1:]):
+        assert {phrase.key for phrase in (await ground.undo.restore(scope=turn)).conflicts} == {"undo.shared"}
+        assert ground.picture() == after
+    await ground.undo.restore(scope=turns[0])
+    assert ground.picture() == before
+
+
+def test_stories_of_commands_at_once_end_as_if_what_was_taken_back_had_never_been() -> None:
+    counts = Counter[str]()
+    wrong_stories = [log for seed in range(12) if (log := asyncio.run(tell(seed, counts, opaque=0.5)))]
+    assert not wrong_stories, "\n".join(wrong_stories[0])
+    assert counts["undos"] > 12
