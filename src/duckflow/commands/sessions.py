@@ -13,10 +13,10 @@ from duckflow.commands.export.transcript import Transcript
 from duckflow.commands.session_rows import SessionRow, session_lines, session_rows, short_folder
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.plain import plain
+from duckflow.i18n.terms import terms
 from duckflow.i18n.words import Words
 from duckflow.memory.archive_hit import ITSELF, ArchiveHit
 from duckflow.memory.gravel import Gravel
-from duckflow.memory.terms import terms
 from duckflow.store.older import older_words
 
 Pick = Callable[[Sequence[SessionRow], Words], Awaitable[SessionRow | None]]

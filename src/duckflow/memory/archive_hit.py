@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
+from duckflow.i18n.terms import FILLER_WEIGHT, telling, terms
 from duckflow.i18n.words import search
-from duckflow.memory.terms import FILLER_WEIGHT, telling, terms
 from duckflow.memory.tokens import clip, estimate
 from duckflow.state.message import Message
 from duckflow.store.older import older_words

@@ -78,7 +78,7 @@ class Castle:
         lessons = self.lessons()
         if len(lessons) <= limit:
             return list(lessons)
-        from duckflow.memory.terms import telling, terms
+        from duckflow.i18n.terms import telling, terms
 
         question_terms = terms(question)
 

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
+from duckflow.i18n.terms import terms
 from duckflow.i18n.words import contains, search
-from duckflow.memory.terms import terms
 from duckflow.memory.tokens import MESSAGE_OVERHEAD, clip, estimate
 from duckflow.state.data import shorten
 from duckflow.state.message import Message, Role

@@ -14,8 +14,9 @@ from heapq import nlargest
 from operator import itemgetter
 from pathlib import Path
 
+from duckflow.i18n.terms import indexed, shares, telling
 from duckflow.memory.archive_hit import WIDE, ArchiveHit, Reach, Row
-from duckflow.memory.terms import Posting, QueryWord, indexed, rank, shares, telling
+from duckflow.memory.ranking import Posting, QueryWord, rank
 from duckflow.state.data import folded
 from duckflow.state.message import Message
 from duckflow.whole_file import make_private, private_folder

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.memory.terms import telling, terms
+from duckflow.i18n.terms import telling, terms
 from duckflow.state.action import RESPOND, succeeded
 from duckflow.state.data import say
 
