@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from duckflow.errors import UsageError
+from duckflow.state.agent import AgentState
 from duckflow.state.plan import (
     Plan,
     Step,
@@ -167,3 +168,19 @@ def test_a_file_that_is_only_there_does_not_show_what_it_should_say(
 ) -> None:
     [thing] = named_in(success)
     assert (thing.texts, thing.unchecked) == (texts, unchecked)
+
+
+def test_words_to_several_steps_are_one_message_and_can_be_forgotten() -> None:
+    work = plan(step("a", status="completed"), step("b"), step("c"))
+    for name in "bc":
+        found = work.step(name)
+        assert found
+        work.hear(found, "use the name Rosalind")
+    work.hear(work.steps[1], "and tabs")
+    assert [(said.words, said.to, said.after) for said in work.said] == [
+        ("use the name Rosalind", ("b", "c"), ("a",)),
+        ("and tabs", ("b",), ("a",)),
+    ]
+    AgentState(plans={work.plan_id: work}).forget("rosalind")
+    assert [said.words for said in work.said] == ["and tabs"]
+    assert work.steps[1].said == ["", "and tabs"] and work.steps[2].said == [""]

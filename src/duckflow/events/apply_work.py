@@ -30,7 +30,7 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
             _change_step(state, event)
         case StepTold():
             if step := _step(state, event.plan_id, event.step_id):
-                step.said = [*step.said, event.words]
+                state.plans[event.plan_id].hear(step, event.words)
         case TaskChanged():
             step = _step(state, event.plan_id, event.step_id)
             for task in step.tasks if step else ():
@@ -42,7 +42,8 @@ def apply_work(state: AgentState, event: WorkEvent) -> None:
                         task.seconds = event.at - task.began
                     break
         case JobStarted():
-            state.jobs[event.job.job_id] = event.job.model_copy(deep=True, update={"began": event.at})
+            beginning = {"began": event.at, "messages_before": len(state.messages)}
+            state.jobs[event.job.job_id] = event.job.model_copy(deep=True, update=beginning)
             _forget_old_jobs(state)
         case JobChanged():
             if job := state.jobs.get(event.job_id):
@@ -95,9 +96,9 @@ def _change_step(state: AgentState, event: StepChanged) -> None:
     else:
         for job in state.jobs.values():
             job.messages = [message for message in job.messages if message.step != step.step_id]
-    step.status, step.evidence, step.lacking, step.found = event.status, event.evidence, event.lacking, event.found
-    if event.status == "completed":
+    if event.status == "completed" and step.status != "completed":
         step.answered = len(step.said)
+    step.status, step.evidence, step.lacking, step.found = event.status, event.evidence, event.lacking, event.found
     if all(plan_step.status == "completed" for plan_step in plan.steps):
         plan.status = "completed"
     elif plan.status in ("approved", "completed"):

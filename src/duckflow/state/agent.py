@@ -100,6 +100,8 @@ class Job(MutableData):
     step_ids: list[str] = Field(default_factory=list[str])
     status: JobStatus = "running"
     began: float = 0.0
+    messages_before: int | None = None
+    """The number of messages that the conversation had when the job began; None in a session recorded earlier."""
     was_running: bool = False
     """True if the job was running when the program ended. A job that was paused then stays paused."""
     question: Question | None = None
@@ -322,6 +324,8 @@ class AgentState(MutableData):
         self.decision_log = [line for line in self.decision_log if not holds(line, words)]
         self.last_delta = "" if holds(self.last_delta, words) else self.last_delta
         self.title = "" if holds(self.title, words) else self.title
+        for plan in self.plans.values():
+            plan.forget(words)
         for job in self.jobs.values():
             job.messages = [message for message in job.messages if not holds(message.whole, words)]
         for agent in self.agents.values():

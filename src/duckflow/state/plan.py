@@ -8,7 +8,7 @@ from pydantic import Field
 
 from duckflow.errors import UsageError
 from duckflow.state.action import Effect, Operation, first_given
-from duckflow.state.data import MutableData, new_id
+from duckflow.state.data import FrozenData, MutableData, holds, new_id
 
 PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
 StepStatus = Literal["pending", "in_progress", "completed", "failed"]
@@ -127,6 +127,15 @@ class Step(MutableData):
         return sum(task.status == "completed" for task in self.tasks)
 
 
+class SaidToJob(FrozenData):
+    """Words of the user to a job that carries the plan out: the steps that they went to, and the steps that were
+    completed by then. Steps are given by their ids."""
+
+    words: str
+    to: tuple[str, ...]
+    after: tuple[str, ...] = ()
+
+
 class Plan(MutableData):
     plan_id: str = Field(default_factory=new_id("plan"))
     name: str
@@ -141,6 +150,8 @@ class Plan(MutableData):
     """True if the user's yes starts all steps in the background, as the model has proposed."""
     since: int = 0
     """The turn in which the user approved the plan."""
+    said: list[SaidToJob] = Field(default_factory=list[SaidToJob])
+    """The user's words to the plan's jobs. Steps that begin later are told of them, too."""
     approved: "Plan | None" = None
     """The plan as the user approved it. It is set while a weaker version of the plan waits for the user's yes."""
 
@@ -184,6 +195,23 @@ class Plan(MutableData):
     def names(self, subject: str) -> bool:
         """Says whether the plan's goal or one of its steps may name this file or program, with or without a suffix."""
         return subject.rpartition("/")[2].partition(".")[0].casefold() in self.told.casefold()
+
+    def hear(self, step: Step, words: str) -> None:
+        """Keeps the user's words for a step. Equal words to several steps in a row are one message to all of them."""
+        step.said = [*step.said, words]
+        latest = self.said[-1] if self.said else None
+        if latest and latest.words == words and step.step_id not in latest.to:
+            self.said = [*self.said[:-1], latest.model_copy(update={"to": (*latest.to, step.step_id)})]
+            return
+        completed_ids = tuple(other.step_id for other in self.steps if other.status == "completed")
+        self.said = [*self.said, SaidToJob(words=words, to=(step.step_id,), after=completed_ids)]
+
+    def forget(self, words: str) -> None:
+        """Removes all that the user said to jobs and steps which contains these words."""
+        self.said = [said for said in self.said if not holds(said.words, words)]
+        for step in self.steps:
+            # The number of the words stays, because `answered` counts them.
+            step.said = ["" if holds(text, words) else text for text in step.said]
 
     def copied(self) -> "Plan":
         """Returns a copy of the plan. This is much faster than a deep copy, and plans can be long."""

@@ -134,9 +134,13 @@ class TaskRunner:
         if step.step_id in self._explained:
             return
         self._explained.add(step.step_id)
+        language = self._drafter.state.language
         values = {"goal": plan.goal, "step": step.name, "description": step.description, "success": step.success}
-        values |= {"before": left_behind(plan, step), "constraints": "; ".join(self._drafter.state.five.constraints)}
-        text = render(self._drafter.state.language, "task_purpose", **values)
+        values |= {
+            "before": left_behind(plan, step, language),
+            "constraints": "; ".join(self._drafter.state.five.constraints),
+        }
+        text = render(language, "task_purpose", **values)
         actor.emit(MessageAdded(message=Message(role="system", text=text)))
 
     async def _look(self, plan: Plan, step: Step, action: Action, actor: Actor) -> None:

@@ -18,7 +18,8 @@ from duckflow.tools.plan.folder import WorkFolder, facts, listing
 from duckflow.tools.plan.ports import Think
 
 if TYPE_CHECKING:
-    from duckflow.tools.plan.step_context import FilePiece
+    from duckflow.tools.plan.plan_talk import PlanTalk
+    from duckflow.tools.plan.step_pieces import FilePiece
 
 T = TypeVar("T")
 MAKES_FOLDER = r"\bmkdir\s+(?!-)"
@@ -140,14 +141,16 @@ class Drafter:
         return await self._drafted_tasks(plan, step, words, answers=bool(words))
 
     async def _drafted_tasks(self, plan: Plan, step: Step, changes: str, answers: bool) -> tuple[list[Task], str]:
-        from duckflow.tools.plan.step_context import failures, wishes
+        from duckflow.tools.plan.plan_talk import talk_of, wishes
+        from duckflow.tools.plan.step_context import failures
 
         operations = await self._offered()
         inline = any(map(_takes_text, operations))
-        language = self.state.language
-        quoted_files = self._quoted(plan, step, self.pieces(plan, step)) if inline else []
+        language, talk = self.state.language, talk_of(self.state, plan, step)
+        quoted_files = self._quoted(plan, step, talk, self.pieces(plan, step)) if inline else []
         prompt_values = self._told_of(plan, step) | {
-            "conversation": wishes(self.state, plan, CONVERSATION),
+            # A small model cannot hand the user's words on to its job.
+            "conversation": wishes(talk, CONVERSATION, all_later=True),
             "changes": changes,
             "answer": note(language, "tasks_answer") if answers else "",
             "operations": listed(operations, language),
@@ -169,9 +172,10 @@ class Drafter:
 
     def step_request(self, plan: Plan, step: Step) -> str:
         """Returns the request to the agent that carries the step out, with the files it builds on."""
-        from duckflow.tools.plan.step_context import answers_given, failures, wishes
+        from duckflow.tools.plan.plan_talk import findings, said_to_job, talk_of, wishes
+        from duckflow.tools.plan.step_context import failures
 
-        language, files = self.state.language, self.pieces(plan, step)
+        language, files, talk = self.state.language, self.pieces(plan, step), talk_of(self.state, plan, step)
         prompt_values = self._told_of(plan, step)
         for name in ("failed", "files"):
             prompt_values[name] = one_line(prompt_values[name])
@@ -180,26 +184,28 @@ class Drafter:
         ]
         prompt_values |= {
             "beside": "; ".join(f"{other.name} ({other.work})" for other in parallel_steps),
-            "conversation": wishes(self.state, plan, WISHES),
-            "found": answers_given(self.state),
+            "conversation": wishes(talk, WISHES),
+            "told": said_to_job(plan, step, language, WISHES),
+            "found": findings(talk),
             "constraints": "; ".join(self.state.five.constraints),
             "quoted": note(language, "step_quoted") if files else "",
         }
-        material = [*failures(step, language), *self._quoted(plan, step, files)]
+        material = [*failures(step, language), *self._quoted(plan, step, talk, files)]
         return "\n\n".join([*material, render(language, "step_agent", **prompt_values)])
 
     def pieces(self, plan: Plan, step: Step) -> "list[FilePiece]":
         """Returns the files that are quoted to the step, as they are now."""
-        from duckflow.tools.plan.step_context import pieces
+        from duckflow.tools.plan.plan_talk import talk_of
+        from duckflow.tools.plan.step_pieces import pieces
 
-        return pieces(self.state, plan, step, self.folder, self._room)
+        return pieces(self.state, plan, step, talk_of(self.state, plan, step), self.folder, self._room)
 
-    def _quoted(self, plan: Plan, step: Step, files: "Sequence[FilePiece]") -> list[str]:
+    def _quoted(self, plan: Plan, step: Step, talk: "PlanTalk", files: "Sequence[FilePiece]") -> list[str]:
         """Quotes the files, and in the remaining room the results of searches and commands of the conversation."""
         from duckflow.tools.plan.step_context import results
 
         room_left = self._room - sum(len(piece.text) for piece in files)
-        seen_results = results(self.state, plan, step, self.folder, room_left, files)
+        seen_results = results(self.state, plan, step, talk, self.folder, room_left, files)
         return [material.quoted(self.state.language) for material in (*files, *seen_results)]
 
     def _told_of(self, plan: Plan, step: Step) -> dict[str, str]:
@@ -209,9 +215,10 @@ class Drafter:
         return {
             "goal": plan.goal,
             "step": step.name,
-            "description": step.work,
+            "description": step.description,
+            "own_files": ", ".join(step.files),
             "success": step.success,
-            "before": left_behind(plan, step),
+            "before": left_behind(plan, step, self.state.language),
             "said": " / ".join(step.open_words),
             "done": "; ".join(task.line for task in step.tasks if task.status == "completed"),
             "failed": "; ".join(task.line for task in step.tasks if task.status == "failed"),

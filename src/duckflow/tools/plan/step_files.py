@@ -67,12 +67,12 @@ class StepFiles:
         if self._owns(path):
             return "all"
         if self._writes_nothing or (self._writes_documents and not _is_document(path)):
-            return "written" if any(_works_on(other, path) for other in self._needed) else "none"
-        if any(_works_on(other, path) for other in self._builds_on):
+            return "written" if any(works_on(other, path) for other in self._needed) else "none"
+        if any(works_on(other, path) for other in self._builds_on):
             return "written" if self._writes_documents else "all"
-        if any(_works_on(other, path) for other in self._needed):
+        if any(works_on(other, path) for other in self._needed):
             return "written"
-        return "none" if any(_works_on(other, path) for other in self._others) else "all"
+        return "none" if any(works_on(other, path) for other in self._others) else "all"
 
     def _owns(self, path: str) -> bool:
         return path in made_by(self._step) or names_path(self._text, path)
@@ -87,7 +87,8 @@ def _work_of(step: Step) -> str:
     return f"{step.name} {step.work} {criterion_text}"
 
 
-def _works_on(step: Step, path: str) -> bool:
+def works_on(step: Step, path: str) -> bool:
+    """Says whether a step has made a file, or names it as one that it works on."""
     return path in made_by(step) or names_path(_work_of(step), path)
 
 

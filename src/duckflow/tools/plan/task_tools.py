@@ -103,7 +103,7 @@ class MessageJob(PlanTool[MessageArgs]):
 
     async def run(self, args: MessageArgs) -> Done:
         words = words_of_user(self._state, args.text)
-        hearing_steps = steps_that_hear(self._state, args.id or "", words)
+        hearing_steps = steps_that_hear(self._emit, self._state, args.id or "", words)
         for plan, step in hearing_steps:
             tell_step(self._emit, plan, step, words, by_call=True)
         names = ", ".join(step.name for _, step in hearing_steps)
