@@ -100,7 +100,10 @@ class StepWork:
         """Asks the model for the next tasks. Returns whether the step succeeded; None if there are tasks to run now."""
         try:
             if await self._agents.usable():
-                return await self._end_by(await self._run_agent(step))
+                report = await self._run_agent(step)
+                # The user may be speaking about the step just now: it does not end before that is known.
+                await self._actor.wait_until_clear()
+                return await self._end_by(report)
             unheard_messages, needs_tasks = self._tasks.unheard(), not step.tasks or _failed_task(step) or self._anew
             if not unheard_messages and (self._repaired or not needs_tasks):
                 return self._end(step)
