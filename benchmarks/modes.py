@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.commands_halves import scored
+from duckflow.agent.actor import Actor
 from duckflow.agent.gatekeeper import Gatekeeper, Ready
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.phases import Phases, transition_table
@@ -29,6 +30,7 @@ from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.state.action import Action
 from duckflow.state.mode import Mode
+from duckflow.state.question import NOBODY, Answer, Question
 from duckflow.tools.shell.background import Background
 from duckflow.tools.shell.run import ShellArgs, ShellRun
 
@@ -52,7 +54,12 @@ class Gate:
             Phases(session, transition_table(settings.transitions)),
             Permissions(top / "permissions.json"),
         )
+        self._actor = Actor(session.emit, self._nobody)
         self._gatekeeper = Gatekeeper(session, phases, Mode.ASK, permissions, True, self._sandboxed, self._unkept)
+
+    async def _nobody(self, question: Question) -> Answer:
+        """Answers for a user who is never asked here."""
+        return Answer(choice=NOBODY)
 
     async def _unkept(self, paths: Sequence[str]) -> frozenset[str]:
         """Says that undo keeps every file, since the folder is empty."""
@@ -70,7 +77,8 @@ class Gate:
         except ValueError:
             # Nobody could run it.
             return False
-        return await self._gatekeeper.lets_pass(Ready(action, self._tool, args, self._tool.preview(args)))
+        call = Ready(action, self._tool, args, self._tool.preview(args))
+        return await self._gatekeeper.lets_pass(call, self._actor)
 
     async def _find(self) -> Sandbox:
         return self.sandbox
