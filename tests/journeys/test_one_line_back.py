@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.events.types import PlanChanged
+from duckflow.events.types import PermissionGiven, PlanChanged
 from duckflow.i18n.template import note
+from duckflow.tools.plan.criterion import changed_files
 from tests.journeys.plans import PROPOSE, SNAKE, Typing, until
 from tests.journeys.story import act, decide, respond
 
@@ -108,3 +109,32 @@ async def test_a_yes_that_a_model_passes_on_is_never_refused_for_its_wording(tmp
         await story.chat.take("1")
     await turn
     assert "approved" in statuses(story)
+
+
+async def test_a_scope_that_names_two_things_sets_up_both_rules(tmp_path: Path) -> None:
+    said = "Perfect. Yes, and no need to ask me about pytest or these source files again today"
+    both = [act("file_ops.write_file", path=path, content="x = 1\n") for path in ("one.py", "two.py")]
+    tests = act("shell.run", command="python -m pytest -q -p no:cacheprovider")
+    replies = [decide(both[0], tests, next_step="continue"), decide(both[1], tests, next_step="continue"), OK]
+    story = Typing(tmp_path, replies, mode="ask", native=True)
+    turn = asyncio.create_task(story.tell("write it and test it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert len(story.all(PermissionGiven)) == 2 and len(story.gates()) == 1
+
+
+async def test_a_file_that_a_step_lists_is_its_own_whatever_the_step_says_stays(tmp_path: Path) -> None:
+    step = {
+        "name": "Docs",
+        "description": "docs/index.rst: add a block after expire; not counted as an access, so the LRU order stays.",
+        "success": '`grep -n "remaining" docs/index.rst` exits 0',
+        "files": ["docs/index.rst"],
+    }
+    propose = decide(
+        act("plan_tool.propose", text="document it", name="docs", steps=[step]), next_step="continue", step="PLANNING"
+    )
+    story = Typing(tmp_path, [propose, OK], mode="ask", native=True)
+    await story.tell("make a plan for it")
+    plan = story.session.state.plan
+    assert plan and changed_files(plan) == ["docs/index.rst"]

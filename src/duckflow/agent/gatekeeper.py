@@ -17,10 +17,11 @@ from duckflow.agent.gate_question import (
     gate_question,
     habit_of,
     only_reads,
+    rules_meant,
     rules_offered,
 )
 from duckflow.agent.narrow_yes import within
-from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, fitting, rule_for
+from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
 from duckflow.agent.recovery import Recovery, Unkept
@@ -364,13 +365,7 @@ class Gatekeeper:
         state = self._session.state
         plan, extent = state.plan, about_plan(about, state.language)
         if not extent or plan is None or not plan.under_way:
-            offered_rules = (
-                (risky_action.offered(scope), risky_action.preview.impacts)
-                for risky_action in risky
-                if risky_action.offered(scope) in rules_offered(risky, scope)
-            )
-            named_rules = (fitting(rule, impacts, about, state.language) for rule, impacts in offered_rules if rule)
-            return list(dict.fromkeys(filter(None, named_rules)))
+            return rules_meant(risky, scope, about, state.language)
         rules = plan_rules(plan)
         offers = [
             rule for rule in rules_offered(risky, scope) if (not rules if rule.operation == EDITS else extent == "all")

@@ -177,6 +177,7 @@ def _subject(operation: str, impacts: Sequence[FileImpact]) -> str:
 
 
 FILE_KINDS = {
+    "source": (".py", ".js", ".ts", ".go", ".rs", ".java", ".c", ".cpp", ".rb"),
     "markdown": (".md", ".markdown"),
     "restructuredtext": (".rst",),
     "python": (".py",),

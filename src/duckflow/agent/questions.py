@@ -296,7 +296,7 @@ def _wish(text: str, whole: WholeAnswer) -> Answer:
 def _worth_keeping(text: str, whole: WholeAnswer, asked: OpenQuestion) -> str:
     """Returns the user's whole line if it says more than their choice; otherwise an empty text."""
     says_more = whole.scope or whole.about or whole.reason or whole.background or asked.talk
-    return text.strip() if says_more else ""
+    return text.strip() if says_more and len(text.strip()) > 1 else ""
 
 
 def _with_scope(answer: Answer, whole: WholeAnswer) -> Answer:
@@ -368,9 +368,9 @@ def _unclear(text: str, asked: OpenQuestion, language: str) -> Phrase:
     agreed = whole.agreed
     if agreed and agreed.scope in ("session", "always"):
         key = "gate.rest_about" if agreed.about else "gate.rest_session"
-        return say(key, about=agreed.about, text=shorten(whole.rest, SHOWN))
+        return say(key, about=agreed.about)
     is_open = has_session and not (agreed and agreed.scope)
-    return say("gate.rest_or_session" if is_open else "gate.rest", text=short_text)
+    return say("gate.rest_or_session" if is_open else "gate.rest")
 
 
 def wants_words(answer: Answer, question: Question) -> bool:

@@ -83,3 +83,10 @@ def named_in(about: str, language: str = DEFAULT_LANGUAGE) -> tuple[str, ...]:
     for name, replacement in (("scopes.tests", " test "), ("scopes.pointing", " ")):
         remaining_text, _ = without(name, remaining_text, replacement, language)
     return tuple(word for word in re.findall(r"[\w.+#/-]+", remaining_text) if word.strip("./"))
+
+
+def parts_of(about: str, language: str = DEFAULT_LANGUAGE) -> list[str]:
+    """Returns the parts of a text about a scope that names several things: `pytest and the docs`. A text that names one
+    thing, or none, is one part."""
+    parts = re.split(r"[,、]", without("scopes.and", about, ",", language)[0])
+    return [part for part in parts if named_in(part, language)] or [about]

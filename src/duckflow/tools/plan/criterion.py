@@ -3,7 +3,7 @@ that proves it."""
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from duckflow.i18n.words import begins, fullmatch, search
@@ -116,15 +116,22 @@ def changed_files(plan: Plan) -> list[str]:
     """Returns the files in the work folder that the plan's steps list as theirs, or that their criteria demand to be
     there or to hold something, by their paths. A file is left out if a sentence of the plan says that it stays as it
     is."""
-    of_steps = (text for step in plan.steps for text in (step.name, step.description, step.success))
-    texts = (plan.name, plan.goal, *plan.risks, *of_steps)
-    sentences = [sentence for text in texts for sentence in re.findall(SENTENCE, text)]
-    kept_files = [name for text in filter(_keeps, sentences) for name in re.findall(FILE, text)]
-    paths = [path for step in plan.steps for path in step.files if re.fullmatch(LISTED_FILE, path)]
-    paths += [path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text)]
-    inside = [path for path in map(posixpath.normpath, paths) if not path.startswith(("/", "../"))]
-    kept_names = {posixpath.basename(name) for name in kept_files}
+    listed_paths, kept_names = list[str](), _kept_names((plan.name, plan.goal, *plan.risks))
+    for step in plan.steps:
+        paths = [path for path in step.files if re.fullmatch(LISTED_FILE, path)]
+        listed_paths += paths
+        # What a step says of a file that it lists as its own is how the file changes.
+        own_names = {posixpath.basename(path) for path in paths}
+        kept_names |= _kept_names((step.name, step.description, step.success)) - own_names
+    paths = [path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text)]
+    inside = [path for path in map(posixpath.normpath, [*listed_paths, *paths]) if not path.startswith(("/", "../"))]
     return [path for path in dict.fromkeys(inside) if posixpath.basename(path) not in kept_names]
+
+
+def _kept_names(texts: Iterable[str]) -> set[str]:
+    """Returns the names of the files of which a sentence says that they stay as they are."""
+    sentences = [sentence for text in texts for sentence in re.findall(SENTENCE, text)]
+    return {posixpath.basename(name) for text in filter(_keeps, sentences) for name in re.findall(FILE, text)}
 
 
 def _keeps(sentence: str) -> bool:
