@@ -1,6 +1,7 @@
 """The user's review of changes: comments on lines, marks for what was seen, and hunks and files that are taken back."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 
 from duckflow.agent.session import Session
 from duckflow.agent.undo import UndoKeeper, hunks_in
@@ -8,6 +9,8 @@ from duckflow.errors import DuckflowError, Outcome, UsageError
 from duckflow.events.talking import CommentsLeft, HunkMarked, LineCommented
 from duckflow.events.views import Attachment
 from duckflow.i18n.template import note
+from duckflow.safety.secret_diffs import leads_to_secret
+from duckflow.safety.secrets import BLOT
 from duckflow.state.changes import LATEST, DiffSide, Hunk, LineComment, UndoScope
 from duckflow.state.data import Phrase, say
 
@@ -87,7 +90,11 @@ class LineReview:
         language = self._session.state.language
         lines = [f"- {_place(comment)}: {comment.text}" for comment in comments]
         message = "\n".join([*([text.strip()] if text.strip() else []), note(language, "comments"), *lines])
-        quotes = "\n".join(f"{_place(comment)}: {comment.quote}" for comment in comments)
+        folder = Path(self._session.state.folder)
+        quotes = "\n".join(
+            f"{_place(comment)}: {BLOT if leads_to_secret(comment.path, folder) else comment.quote}"
+            for comment in comments
+        )
         wish = "\n".join([text, *(comment.text for comment in comments)]).strip()
         self._session.emit(CommentsLeft(comment_ids=tuple(comment.comment_id for comment in comments), sent=True))
         return await self._send(message, (Attachment(QUOTED, quotes),), wish)

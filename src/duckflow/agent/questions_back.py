@@ -1,6 +1,7 @@
 """Lets the model answer what the user asks about an open Gate (the question before risky actions)."""
 
 import asyncio
+from pathlib import Path
 
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
@@ -9,11 +10,18 @@ from duckflow.events.talking import AskedBack
 from duckflow.events.types import Event, Noticed
 from duckflow.i18n.template import note, quoted
 from duckflow.i18n.words import Words
+from duckflow.safety.secret_diffs import without_secret_lines
 from duckflow.state.data import say
+from duckflow.state.question import GateRequest
 from duckflow.tools.plan.ports import Think
 
 LONGEST_ACTION = LONGEST_WORK = 6000
 LONGEST_PART = 2000
+
+
+def told_action(gate: GateRequest, folder: Path) -> str:
+    """Returns what a model is told of the actions of a Gate: the diff, but no lines of secret files."""
+    return without_secret_lines(gate.diff, folder) or ", ".join(gate.operations)
 
 
 class QuestionsBack:
@@ -55,7 +63,7 @@ class QuestionsBack:
         values = {
             "question": asked.text,
             "intent": "; ".join(gate.intent) if gate else "",
-            "action": ((gate.diff or ", ".join(gate.operations)) if gate else details)[:LONGEST_ACTION],
+            "action": (told_action(gate, Path(self._session.state.folder)) if gate else details)[:LONGEST_ACTION],
             "conversation": conversation(self._session.state),
             "work": self._work_before(),
         }

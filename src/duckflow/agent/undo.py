@@ -17,6 +17,7 @@ from duckflow.events.views import PlannedUndo, UndoResult
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown
 from duckflow.safety.risk import runs_later
+from duckflow.safety.secret_diffs import without_secret_lines
 from duckflow.state.changes import LATEST, Hunk, UndoScope, WorkAuthor, hunks_of, with_hunk
 from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
@@ -178,9 +179,9 @@ class UndoKeeper:
         except (OSError, UnicodeDecodeError, ToolError) as problem:
             raise DuckflowError("comment.hunk_gone", path=shown(hunk.path)) from problem
         self._session.emit(HunkMoved(hunk=hunk, back=back))
-        state, text = self._session.state, "\n".join((hunk.header, *hunk.lines))
+        state, text = self._session.state, "\n".join((f"--- {hunk.path}", hunk.header, *hunk.lines))
         for_model = note(state.language, "hunk_taken_back" if back else "hunk_put_back", path=hunk.path)
-        for_model = f"{for_model}\n{quoted(state.language, hunk.path, text)}"
+        for_model = f"{for_model}\n{quoted(state.language, hunk.path, without_secret_lines(text, Path(state.folder)))}"
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=state.turn)))
 
     def tell_left(self, preview: PlannedUndo) -> None:

@@ -1,10 +1,13 @@
 """The user's answer to the draft of a plan: it approves the draft, drops it, or goes to the model."""
 
+from pathlib import Path
+
 from duckflow.agent.connection import ModelConnection
 from duckflow.agent.gatekeeper import Gatekeeper
 from duckflow.agent.phases import Phases
 from duckflow.agent.plan_permissions import plan_rules
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
+from duckflow.agent.questions_back import told_action
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
 from duckflow.events.ports import Ask
@@ -210,7 +213,7 @@ def _told_of_jobs(turn: TurnSoFar) -> str:
     lines = [turn.note("job_listens")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if job_gate := question.gate:
-            action = (job_gate.diff or ", ".join(job_gate.operations))[:LONGEST_ACTION]
+            action = told_action(job_gate, Path(turn.state.folder))[:LONGEST_ACTION]
             lines.append(turn.note("job_at_gate", job=question.job_name, intent="; ".join(job_gate.intent) or "-"))
             lines.append(quoted(turn.state.language, ", ".join(job_gate.operations), action))
     return "\n".join(lines)

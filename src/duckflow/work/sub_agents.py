@@ -4,6 +4,7 @@ the session, so that an agent can go on from there."""
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
@@ -22,6 +23,7 @@ from duckflow.pacemaker.limits import LoopAllowance
 from duckflow.review.change import ReviewedChange
 from duckflow.review.current_review import CurrentReview
 from duckflow.review.report import ReviewResult, as_text
+from duckflow.safety.secret_diffs import without_secret_lines
 from duckflow.state.action import Operation, evidence_of
 from duckflow.state.agent import AgentReport, SubAgent, SubAgentStatus, next_agent_id
 from duckflow.state.changes import ReviewFinding, by_weight
@@ -268,10 +270,10 @@ class SubAgents:
         if not change.diff:
             return ""
         language, nearby_code = self._session.state.language, await self._parts.reviews.around(change)
-        diff = change.diff[:LONGEST_DIFF]
-        cut_note = (
-            note(language, "diff_cut", left=str(len(change.diff) - len(diff))) if len(diff) < len(change.diff) else ""
-        )
+        whole_diff = without_secret_lines(change.diff, Path(self._session.state.folder))
+        diff = whole_diff[:LONGEST_DIFF]
+        left_out = len(whole_diff) - len(diff)
+        cut_note = note(language, "diff_cut", left=str(left_out)) if left_out else ""
         code_quote = quoted(language, "code map", nearby_code) if nearby_code else ""
         return "\n".join(filter(None, (quoted(language, "diff", diff), cut_note, code_quote)))
 

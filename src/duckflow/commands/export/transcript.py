@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal, cast
 
 from duckflow.commands.command import cost_lines
@@ -10,6 +11,7 @@ from duckflow.commands.session_rows import short_folder
 from duckflow.events.apply import apply
 from duckflow.events.types import Event
 from duckflow.i18n.words import Words, turns
+from duckflow.safety.secret_diffs import leads_to_secret, without_secret_lines
 from duckflow.safety.secrets import redacted
 from duckflow.state.agent import AgentState, Headline
 from duckflow.state.data import Phrase, say
@@ -126,7 +128,7 @@ class Transcript:
             return
         entry = self._entries.get(item.id)
         if entry is None:
-            entry = self._entries[item.id] = _deed(item)
+            entry = self._entries[item.id] = _deed(item, Path(self.state.folder))
             self._add(entry)
         if result := item.result:
             entry.ok, entry.phrase, entry.output = result.ok, _cleaned(result.for_user), clean(result.for_model)
@@ -134,7 +136,7 @@ class Transcript:
     def _question(self, item: QuestionItem, question: Question) -> None:
         entry = self._entries.get(item.id)
         if entry is None:
-            entry = self._entries[item.id] = _asks(question)
+            entry = self._entries[item.id] = _asks(question, Path(self.state.folder))
             self._add(entry)
         if answer := item.answer:
             entry.ok = answer.choice not in ("no", NOBODY)
@@ -163,20 +165,21 @@ class Transcript:
             self.turns[-1].entries.append(entry)
 
 
-def _deed(item: ActionItem) -> Entry:
+def _deed(item: ActionItem, folder: Path) -> Entry:
     job_prefix = f"⚙ {item.job_name}: " if item.job else ""
     action = item.action
+    is_secret = action is not None and leads_to_secret(str(action.args.get("path") or ""), folder)
     # A command of the user's own needs no reason, and a Gate has already shown the diff.
     tells_reason = action and item.operation not in USERS_OWN
     return Entry(
         "deed",
         clean(f"{job_prefix}{item.operation} {' '.join(action.about.split()) if action else ''}"),
         details=[say("export.why", why=clean(action.reasoning))] if action and tells_reason else [],
-        diff="" if item.gate or not action else _diff(action.args),
+        diff="" if item.gate or not action or is_secret else _diff(action.args),
     )
 
 
-def _asks(question: Question) -> Entry:
+def _asks(question: Question, folder: Path) -> Entry:
     choices = {choice.key: choice.label for choice in question.choices}
     gate = question.gate
     if gate is None:
@@ -186,7 +189,8 @@ def _asks(question: Question) -> Entry:
     details += [say("export.intent", intent=clean(intent)) for intent in gate.intent]
     details += [say("export.why", why=clean(gate.rationale))] if gate.rationale else []
     details += [_cleaned(reason) for reason in (*gate.reasons, *gate.lasting)]
-    return Entry("gate", phrase=question.title, details=details, diff=clean(gate.diff), choices=choices)
+    diff = clean(without_secret_lines(gate.diff, folder))
+    return Entry("gate", phrase=question.title, details=details, diff=diff, choices=choices)
 
 
 def clean(text: str) -> str:

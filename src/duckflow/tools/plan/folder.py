@@ -4,6 +4,7 @@ import json
 
 from duckflow.errors import ToolError
 from duckflow.safety.ignore_rules import ignored_in
+from duckflow.safety.secret_diffs import leads_into_git, leads_to_secret
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
 
@@ -30,10 +31,11 @@ class WorkFolder:
             return []
 
     def text(self, path: str) -> str:
-        try:
-            return self._workspace.read_bytes(path, FACT_FILE).decode("utf-8", "replace")
-        except (OSError, ToolError):
+        """Returns the text of a file. It is empty for secret files and for git's own files, so that nothing that is
+        told about a file, such as whether a step is proved, tells what stands in a secret one."""
+        if leads_to_secret(path, self._workspace.root) or leads_into_git(path, self._workspace.root):
             return ""
+        return self._any_text(path)
 
     def exists(self, path: str) -> bool:
         try:
@@ -70,8 +72,14 @@ class WorkFolder:
             return False
         if entry.kind != "file" or entry.links > 1:
             return False
-        is_blank = entry.size < SHORT and not self.text(path).strip()
+        is_blank = entry.size < SHORT and not self._any_text(path).strip()
         return (entry.size > 0 and not is_blank) or entry.name in EMPTY_BY_NATURE
+
+    def _any_text(self, path: str) -> str:
+        try:
+            return self._workspace.read_bytes(path, FACT_FILE).decode("utf-8", "replace")
+        except (OSError, ToolError):
+            return ""
 
 
 def command_for_tests(folder: WorkFolder) -> str:
