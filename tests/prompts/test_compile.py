@@ -8,10 +8,11 @@ import pytest
 
 from duckflow.agent.connection import form_of
 from duckflow.i18n.template import load
-from duckflow.prompts.compile import Moment
+from duckflow.prompts.compile import Compiler, Moment
+from duckflow.prompts.layers import alternate
 from duckflow.prompts.settings import PromptSettings
 from duckflow.state.agent import AgentState
-from duckflow.state.message import Message
+from duckflow.state.message import Message, PromptMessage
 from duckflow.state.phase import Phase
 from duckflow.state.plan import Plan
 from duckflow.state.profile import ModelProfile
@@ -30,6 +31,11 @@ PROFILES = {
 }
 
 
+def requested(by: Compiler, state: AgentState, messages: list[Message], now: Moment) -> tuple[PromptMessage, ...]:
+    """The messages as an endpoint gets them."""
+    return alternate(by.main(state, messages, now))
+
+
 def moment(profile: str = "full", limit: int = 15) -> Moment:
     return Moment(form_of(PROFILES[profile]), PROFILES[profile], limit)
 
@@ -38,12 +44,12 @@ def moment(profile: str = "full", limit: int = 15) -> Moment:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_every_compiled_prompt_is_as_recorded(language: str, profile: str) -> None:
     state = at_work(language)
-    stable, _ = compiler().main(state, state.messages, moment(profile))
+    stable, _ = requested(compiler(), state, state.messages, moment(profile))
     shown = [f"=== system\n{stable.text}"]
     for step in STEPS:
         for pattern in PATTERNS:
             state.phase, state.prompt_pattern = step, pattern
-            system, user = compiler().main(state, state.messages, moment(profile))
+            system, user = requested(compiler(), state, state.messages, moment(profile))
             assert system == stable
             shown.append(f"=== user, {step}, {pattern}\n{user.text}")
     text, path = "\n\n".join(shown) + "\n", SNAPSHOTS / f"{language}-{profile}.txt"
@@ -66,7 +72,7 @@ def test_no_layer_is_over_its_budget(language: str, profile: str, make: Callable
 
 def test_the_longest_state_keeps_its_goal_and_constraints_and_loses_what_is_cut_first() -> None:
     state = long_one("en")
-    prompt = compiler(PromptSettings(main_tokens=460)).main(state, state.messages, moment())[1].text
+    prompt = requested(compiler(PromptSettings(main_tokens=460)), state, state.messages, moment())[1].text
     assert f"Goal: {state.five.goal}" in prompt and f"Constraints: {state.five.constraints[0]}" in prompt
     assert "Decided:" not in prompt and "Files changed:" not in prompt and "Open questions:" not in prompt
     assert "Plan: word" in prompt and state.messages[0].text in prompt
@@ -78,7 +84,7 @@ def test_empty_values_leave_no_trace(language: str) -> None:
     for step in STEPS:
         state.phase = step
         for profile in PROFILES:
-            text = "\n".join(message.text for message in compiler().main(state, [], moment(profile)))
+            text = "\n".join(message.text for message in requested(compiler(), state, [], moment(profile)))
             assert "{" not in text.replace('{"', "").replace('":{', "")
             assert not [line for line in text.split("\n") if line.endswith((": ", ": ;", "''", "「」"))]
 
@@ -96,7 +102,9 @@ def test_a_turn_adds_to_the_request_before_it_and_changes_nothing_of_it(profile:
     for turn, step in enumerate([*STEPS, Phase.PLANNING], 1):
         state.turn, state.phase, state.prompt_pattern = turn, step, PATTERNS[turn % 2]
         state.messages.append(Message(role="user", text=f"request {turn}", turn=turn))
-        texts = [f"{one.role}\n{one.text}" for one in compiler().main(state, state.messages, moment(profile, turn))]
+        texts = [
+            f"{one.role}\n{one.text}" for one in requested(compiler(), state, state.messages, moment(profile, turn))
+        ]
         assert "\n".join(texts).startswith(earlier)
         spoken = f"request {turn}"
         earlier = "\n".join(texts[:-1]) + "\n" + texts[-1][: texts[-1].index(spoken) + len(spoken)]
@@ -112,7 +120,7 @@ def test_a_plan_that_advances_changes_the_offered_operations_but_not_the_prefix(
     offered = {"draft": "plan_tool.revise(", "in_progress": "task_loop.run(", "completed": "plan_tool.propose("}
     for status, offers in offered.items():
         state.plans["p"] = Plan.model_validate({"name": "Snake", "goal": "g", "status": status, "steps": [STEP]})
-        system, user = compiler().main(state, state.messages, moment())
+        system, user = requested(compiler(), state, state.messages, moment())
         assert offers in user.text and offers not in system.text
         seen.append(system.text)
     assert len(set(seen)) == 1

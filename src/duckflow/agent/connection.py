@@ -8,6 +8,7 @@ from contextlib import aclosing, nullcontext
 from typing import Literal, NamedTuple, Protocol
 
 from duckflow.agent.pictures import ConversationPictures
+from duckflow.agent.request_filter import RequestFilter
 from duckflow.agent.session import StateOwner
 from duckflow.allowance import LIKELY_REPLY, CallPermit, CallUsed, CallWanted
 from duckflow.errors import BudgetSpent, DuckflowError, ModelError
@@ -126,6 +127,7 @@ class ModelConnection:
         find: Find,
         settings: PromptSettings,
         pictures: ConversationPictures,
+        outgoing: RequestFilter,
         max_budget_usd: float = 0.0,
         max_tokens: int = 0,
         allowance: str = "",
@@ -139,6 +141,7 @@ class ModelConnection:
         self.find = find
         self.settings = settings
         self.pictures = pictures
+        self.outgoing = outgoing
         self.budget_usd = max_budget_usd
         """Dollars that all models together may cost; 0 means no limit."""
         self._max_tokens = max_tokens
@@ -180,7 +183,8 @@ class ModelConnection:
 
     async def _connected(self) -> Connected:
         self._session.emit(Waiting(why=say("wait.connect")))
-        return await self._announced(await self.connect())
+        connected, _ = await asyncio.gather(self.connect(), self.outgoing.get_ready())
+        return await self._announced(connected)
 
     async def _announced(self, connected: Connected) -> Connected:
         provider = connected.provider
@@ -240,6 +244,7 @@ class ModelConnection:
         """Returns the reply. Raises a ModelError, or BudgetSpent if the money or the tokens do not suffice for the
         call. Without a `channel` nothing is streamed: the conversation may be streaming something else."""
         provider, emit = (await self.ready()).provider, self._session.emit if channel else _tell_nobody
+        request = await self.outgoing.filtered(request)
         estimated_tokens = estimate_request(request)
         prompt = round(estimated_tokens * self._factor)
         if self.budget_usd and provider.least_price is None:
@@ -299,10 +304,18 @@ class ModelConnection:
                         if permit:
                             permit.tell(CallUsed(tokens=used, dollars=usage.cost_usd))
                         self._session.emit(UsageReported(model=provider.model, usage=usage))
+                        # A number that equals the estimate was not reported by the provider.
                         text, tokens = "".join(reply_pieces), chunk.usage.prompt_tokens
+                        tokens = tokens if tokens != estimated_tokens else 0
                         self._factor = tokens / estimated_tokens if tokens and estimated_tokens else self._factor
                         return Reply(text, chunk.reason, tokens, chunk.calls, chunk.extra, chunk.raw)
         raise ModelError("model.no_end", model=provider.model)
+
+    async def streamed(self, provider: Provider, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Streams the reply to a request that is neither counted nor shown. It is filtered like any other one."""
+        async with aclosing(closable(provider, await self.outgoing.filtered(request))) as chunks:
+            async for chunk in chunks:
+                yield chunk
 
 
 class AgentConnection(ModelConnection):
@@ -311,7 +324,8 @@ class AgentConnection(ModelConnection):
 
     def __init__(self, context: StateOwner, above: ModelConnection, own: Provider | None, max_tokens: int) -> None:
         """`max_tokens` limits the tokens that did not come from a cache; 0 means no limit."""
-        super().__init__(context, above.connect, above.find, above.settings, above.pictures, allowance=above.allowance)
+        parts = (above.connect, above.find, above.settings, above.pictures, above.outgoing)
+        super().__init__(context, *parts, allowance=above.allowance)
         self._above = above
         self._most = max_tokens
         self._own = own

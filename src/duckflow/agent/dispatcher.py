@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, Protocol
 
 from duckflow.agent.actor import Actor
@@ -16,6 +15,7 @@ from duckflow.agent.preparation import Preparation, in_words, read_ahead
 from duckflow.agent.proof_runner import CheckDoubts
 from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
+from duckflow.agent.session_secrets import SessionSecrets
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import ToolError
 from duckflow.events.types import ActionFinished, ActionStarted, MessageAdded
@@ -119,9 +119,8 @@ class Dispatcher:
         undo: UndoKeeper,
         hooks: ToolHooks,
         doubts: CheckDoubts,
-        added: Sequence[Path] = (),
+        secrets: SessionSecrets,
     ) -> None:
-        """`added` are folders that the user has added to the work folder."""
         self._session = session
         self._toolbox = toolbox
         self._gatekeeper = gatekeeper
@@ -130,7 +129,7 @@ class Dispatcher:
         self._hooks = hooks
         self._doubts = doubts
         self._preparation = Preparation(toolbox)
-        self._filter = ResultFilter(session.state, added)
+        self._filter = ResultFilter(session.state, secrets)
 
     async def run(self, reading: ParsedReply, actor: Actor) -> Dispatched:
         """Runs the actions of the model's reply. Everything is done, asked and reported in the name of `actor`."""
@@ -255,9 +254,9 @@ class Dispatcher:
         )
         prepared_action = self._preparation.prepare([edited_action], {})
         edit_note = self._note("edited", text=text.rstrip())
-        if prepared_action.problem:
-            prepared_action.problem.for_model += f"\n{edit_note}"
-            await self._fail(call.action, prepared_action.problem, done, actor)
+        if problem := prepared_action.problem:
+            problem.for_model += f"\n{edit_note}"
+            await self._fail(call.action, problem, done, actor)
         else:
             self._hooks.tell_with(call.action.action_id, edit_note)
             await self._run_one(prepared_action.ready[0], cleared._replace(revealed=frozenset()), done, actor)
@@ -281,7 +280,7 @@ class Dispatcher:
         await actor.wait_while_paused()
         actor.emit(ActionStarted(action=action, doing=doing_phrase, effect=tool.effect, step_kind=tool.step_kind))
         if tool.effect == "run":
-            await self._filter.look()
+            await self._filter.before_command()
         start = time.perf_counter()
         changed: list[str] = []
         try:
@@ -313,8 +312,7 @@ class Dispatcher:
 
     async def _finish(self, result: ActionResult, done: Dispatched, actor: Actor, unasked: Action | None) -> None:
         """Records a result. If nobody was asked about its action, `unasked` is that action, and secrets are hidden."""
-        if unasked:
-            result = await self._filter.hide(result, unasked, actor)
+        result = await self._filter.hide(result, unasked, actor)
         result = done.with_talk(result)
         done.results.append(result)
         if not result.ok:
@@ -326,7 +324,7 @@ class Dispatcher:
         actor.emit(ActionFinished(result=result))
         text = result.for_model if result.ok else f"{ERROR}{result.for_model}"
         if not (result.ok and result.effect == "talk"):
-            self._tell(result.operation, result.action_id, text, actor, result.pictures)
+            self._tell(result.operation, result.action_id, text, actor, result.pictures, not unasked)
 
     async def _fail(self, action: Action, problem: ToolError, done: Dispatched, actor: Actor) -> None:
         actor.emit(ActionStarted(action=action))
@@ -351,10 +349,11 @@ class Dispatcher:
     def _note(self, key: str, **values: str) -> str:
         return note(self._session.state.language, key, **values)
 
-    def _tell(self, operation: str, answers: str, text: str, actor: Actor, pictures: tuple[Picture, ...] = ()) -> None:
-        turn = self._session.state.turn
-        message = Message(role="tool", operation=operation, text=text, turn=turn, answers=answers, pictures=pictures)
-        actor.emit(MessageAdded(message=message))
+    def _tell(
+        self, of: str, answers: str, text: str, actor: Actor, pictures: tuple[Picture, ...] = (), is_open: bool = False
+    ) -> None:
+        message = Message(role="tool", operation=of, text=text, answers=answers, pictures=pictures, is_open=is_open)
+        actor.emit(MessageAdded(message=message.model_copy(update={"turn": self._session.state.turn})))
 
 
 def _objection(action: Action, reading: ParsedReply, phase: Phase) -> ToolError | None:

@@ -14,6 +14,7 @@ from duckflow.agent.actor import Actor
 from duckflow.agent.dispatcher import Dispatcher
 from duckflow.agent.permissions import EDITS, Permission, Permissions, listed_rules
 from duckflow.agent.session import Session
+from duckflow.agent.session_secrets import SessionSecrets, hide_in
 from duckflow.agent.trust import Admission
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError, UsageError
@@ -57,12 +58,14 @@ class UserCommands:
         make_table: Callable[[], CommandTable],
         moved: Callable[[], None],
         undo: UndoKeeper,
+        secrets: SessionSecrets,
     ) -> None:
         """`moved` is called when a command has begun or ended."""
         self._session = session
         self._make_table = make_table
         self._moved = moved
         self._undo = undo
+        self._secrets = secrets
         self._running: set[asyncio.Task[None]] = set()
         self._started = 0
         self._untold: list[tuple[str, str]] = []
@@ -105,6 +108,7 @@ class UserCommands:
         output = CommandOutput(HEAD, TAIL, CAUSES, self._show)
         folder = Path(self._session.state.folder)
         shell = find_program(os.environ.get("SHELL", ""), folder) or "/bin/sh"
+        await self._secrets.look()
         async with self._undo.watch(command) as changed_paths:
             try:
                 environment = (user_environment() if is_typed else environment_as_typed(folder)) | WITHOUT_PAGER
@@ -114,7 +118,9 @@ class UserCommands:
             finally:
                 output.take(b"", last=True)
                 output.leave_screen()
-        self._note(command, code, output.text(failed=code != 0), round(time.monotonic() - start_time, 1), changed_paths)
+        # The user sees every line. The model is shown no more than of a command of its own.
+        text = hide_in(output.text(failed=code != 0), await self._secrets.look()).text
+        self._note(command, code, text, round(time.monotonic() - start_time, 1), changed_paths)
         return code
 
     def tell(self) -> None:

@@ -20,13 +20,14 @@ from duckflow.events.types import (
 )
 from duckflow.events.work import JobEnded, StepChanged, TaskChanged
 from duckflow.i18n.words import facts_of
-from duckflow.llm.provider import Request, estimate_request
+from duckflow.llm.provider import Request
 from duckflow.memory.archive_hit import NEAR, WIDE, ArchiveHit, Reach
 from duckflow.memory.bubble import Bubble, Pruned
 from duckflow.memory.castle import Castle, ProjectFacts
 from duckflow.memory.gravel import Gravel
 from duckflow.memory.settings import MemorySettings
 from duckflow.memory.tokens import LEAST_BUDGET, MESSAGE_OVERHEAD, Tokens, clip, estimate
+from duckflow.prompts.layers import alternate
 from duckflow.state.agent import AgentState, Receipt
 from duckflow.state.data import Phrase, say
 from duckflow.state.message import Message, last_request
@@ -52,7 +53,6 @@ class AgentHistory:
         self._budget = settings.budget_tokens or LEAST_BUDGET
         self._sent = 0.0
         self._estimate = lru_cache(maxsize=1024)(estimate)
-        self._guessed = 0
 
     async def history(self, budget: int) -> list[Message]:
         """Returns the messages for the next prompt. When they nearly fill the context, it is pruned first."""
@@ -83,15 +83,14 @@ class AgentHistory:
 
     def sent(self, request: Request) -> None:
         """Notes the estimated size of a request that is being sent. The reply will say how large it really was."""
-        texts = [message.whole for message in request.messages] + [str(tool) for tool in request.tools]
+        texts = [message.whole for message in alternate(request.messages)] + [str(tool) for tool in request.tools]
         pictures = sum(picture.tokens for message in request.messages for picture in message.pictures)
         self._sent = pictures + sum(self._estimate(text) + MESSAGE_OVERHEAD for text in texts)
-        self._guessed = estimate_request(request)
 
     def learn(self, prompt_tokens: int) -> None:
-        """Corrects the estimate by the tokens that a request really took. A number that equals the estimate was not
-        reported by the provider, so it corrects nothing."""
-        if self._sent >= LEAST_LEARNED and prompt_tokens != self._guessed:
+        """Corrects the estimate by the tokens that a request really took; 0 means that the provider did not report it,
+        so that nothing is corrected."""
+        if self._sent >= LEAST_LEARNED and prompt_tokens:
             self._tokens.learn(self._sent, prompt_tokens)
 
     def _follow(self) -> None:

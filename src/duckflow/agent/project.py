@@ -15,7 +15,7 @@ from duckflow.safety.files import FolderEntry, read_plain
 from duckflow.safety.ignore_rules import ALWAYS_IGNORED
 from duckflow.safety.path_names import MAX_DEPTH
 from duckflow.safety.repository import find_repository
-from duckflow.safety.secrets import mask, secret_name
+from duckflow.safety.secrets import secret_name
 from duckflow.safety.workspace import HERE, Workspace
 from duckflow.tools.plan.folder import WorkFolder, command_for_tests
 
@@ -163,7 +163,7 @@ class Project:
                 file_bytes = open_file.read(limit + 1)
         except (OSError, ToolError):
             return ""
-        text = mask(file_bytes[:limit].decode("utf-8", "ignore").strip()).text
+        text = file_bytes[:limit].decode("utf-8", "ignore").strip()
         if len(file_bytes) > limit:
             text = f"{text}\n[…]"
         self._read[path] = (stamp, text)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import aclosing
 
-from duckflow.agent.connection import ModelConnection, closable
+from duckflow.agent.connection import ModelConnection
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError
 from duckflow.events.types import ContextPruned, Event, PastSummarised, UsageReported
@@ -86,7 +86,7 @@ class Summarizer:
             return ""
         request = Request(self._compiler.summary(self._session.state, text), max_tokens=SUMMARY_TOKENS)
         summary_pieces: list[str] = []
-        async with aclosing(closable(provider, request)) as chunks:
+        async with aclosing(self._connection.streamed(provider, request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case Delta():

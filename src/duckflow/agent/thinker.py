@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Literal, NamedTuple, cast
 
 from duckflow.agent.actor import Actor
-from duckflow.agent.connection import Model, ModelConnection, closable
+from duckflow.agent.connection import Model, ModelConnection
 from duckflow.agent.memory import AgentHistory
 from duckflow.agent.phases import Phases
 from duckflow.agent.session import StateOwner
@@ -172,7 +172,8 @@ class Thinker:
             model = await self.connection.ready()
             if model.profile.local:
                 stable_messages = self._compiler.main(state, [], Moment(model.form, model.profile))[:1]
-                async with aclosing(closable(model.provider, Request(stable_messages, max_tokens=1))) as chunks:
+                request = Request(stable_messages, max_tokens=1)
+                async with aclosing(self.connection.streamed(model.provider, request)) as chunks:
                     async for _ in chunks:
                         pass
         except DuckflowError as problem:

@@ -116,7 +116,8 @@ class Turn:
         if turn.request:
             if why := await self._objection(turn.request):
                 return Ending("gate", why)
-            self._add(Message(role="user", text=turn.request, turn=self._session.state.turn))
+            is_own = turn.wish == turn.request and not self._actor.inner
+            self._add(Message(role="user", text=turn.request, turn=self._session.state.turn, is_open=is_own))
         deeds = [begin] if begin else []
         note = await self._opened(turn, *deeds, *(partial(policy.opening, turn) for policy in self._at_work))
         if isinstance(note, Ending):
@@ -169,7 +170,8 @@ class Turn:
             if why := await self._objection(words):
                 self._session.emit(Noticed(what=why))
                 return
-            self._add(Message(role="user", text=words, turn=self._session.state.turn, meanwhile=True))
+            turn_number, is_own = self._session.state.turn, not self._actor.inner
+            self._add(Message(role="user", text=words, turn=turn_number, meanwhile=True, is_open=is_own))
             turn.request = turn.wish = words
             for policy in self._at_work:
                 await policy.heard(words)

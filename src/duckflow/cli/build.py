@@ -30,6 +30,7 @@ from duckflow.agent.policies.ruled import ProjectRules
 from duckflow.agent.project import Project
 from duckflow.agent.proof_runner import CheckDoubts, ProofRunner
 from duckflow.agent.questions_back import QuestionsBack
+from duckflow.agent.request_filter import RequestFilter
 from duckflow.agent.session import Session
 from duckflow.agent.summaries import Summarizer
 from duckflow.agent.thinker import Thinker
@@ -103,7 +104,7 @@ def build_conversation(
         folder, ask, undo, code = ground.workspace, ground.questions.ask, guard.undo, ground.code
         drafter, jobs, agents, approval = model.drafter, work.jobs, work.sub_agents, work.approval
         parts = (session, folder, setup, ground.sandboxes, drafter, jobs, memory, agents, approval, undo, ask, code)
-        return make_tools(group, ToolParts(*parts))
+        return make_tools(group, ToolParts(*parts, ground.secrets))
 
     toolbox, session_plugins = _toolbox(setup, make), Plugged(setup, session.emit)
     session_plugins.add_tools(toolbox)
@@ -182,6 +183,7 @@ def _model(
         partial(find_named_model, setup, session),
         settings.prompts,
         pictures,
+        RequestFilter(session.state, ground.secrets),
         limits.max_budget_usd,
         limits.max_tokens,
         os.environ.get(ADDRESS, ""),
@@ -240,7 +242,7 @@ def _guard(setup: Setup, session: Session, ground: Ground, toolbox: Toolbox, mod
     rules = ProjectRules(ground.workspace, undo, lambda: admission.trusted, find, launch)
     proof = ProofRunner(settings.proof, undo, find, launch)
     check_doubts = CheckDoubts(session, proof)
-    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, check_doubts, setup.added)
+    dispatcher = Dispatcher(session, toolbox, gatekeeper, model.bodies, undo, tool_hooks, check_doubts, ground.secrets)
     return Guard(phases, gatekeeper, programs, hooks, undo, dispatcher, proof, rules)
 
 
@@ -341,7 +343,7 @@ def _front(
         return (*servers, *hooks, material_policy, *plans, *other_policies)
 
     make_leading = partial(_leading, guard, model, actor, ground.workspace)
-    diagnosis = DiagnoseChanges(session, ground.code.diagnosis(guard.undo))
+    diagnosis = DiagnoseChanges(session, ground.secrets, ground.code.diagnosis(guard.undo))
     trials = (guard.rules.of_turn(session, actor), ProveByTrial(session, actor, guard.proof))
     last_policies = (diagnosis, *trials, ReviewByRecord(guard.phases))
     policies = Policies(first, last=last_policies, leading=make_leading)
@@ -360,7 +362,7 @@ def _front(
             setup, pick, brought_commands(), outside_servers, ground.code.overview, reviews, plugged, list_rules
         )
 
-    commands = UserCommands(session, table, moves.tell, guard.undo)
+    commands = UserCommands(session, table, moves.tell, guard.undo, ground.secrets)
 
     def before_turn() -> None:
         commands.tell()

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from duckflow.agent.permissions import Permissions
 from duckflow.agent.questions import Questions
 from duckflow.agent.session import Session
+from duckflow.agent.session_secrets import SessionSecrets
 from duckflow.agent.trust import Admission
 from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
@@ -31,6 +32,7 @@ class Ground(NamedTuple):
     sandboxes: Sandboxes
     places: ExtensionPlaces
     code: CodeSense
+    secrets: SessionSecrets
 
 
 def make_ground(setup: Setup, session: Session) -> Ground:
@@ -41,8 +43,8 @@ def make_ground(setup: Setup, session: Session) -> Ground:
     permissions = Permissions(setup.paths.permissions_of(setup.folder), setup.settings.agent.safe_extensions)
     sandboxes = Sandboxes(setup, session.emit, lambda: admission.trusted, permissions)
     places = ExtensionPlaces(setup.folder, setup.home_folder, setup.paths.skill_copies, lambda: trust().trusted)
-    code = CodeSense(setup, workspace, sandboxes)
-    return Ground(workspace, questions, admission, permissions, sandboxes, places, code)
+    code, secrets = CodeSense(setup, workspace, sandboxes), SessionSecrets(session.state, setup.added)
+    return Ground(workspace, questions, admission, permissions, sandboxes, places, code, secrets)
 
 
 def _open_workspace(setup: Setup) -> Workspace:

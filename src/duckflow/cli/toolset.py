@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from duckflow.agent.memory import ConversationMemory
-from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import Session
+from duckflow.agent.session_secrets import SessionSecrets
 from duckflow.cli.code_sense import CodeSense
 from duckflow.cli.sandboxes import Sandboxes
 from duckflow.cli.setup import Setup
@@ -37,6 +37,7 @@ class ToolParts(NamedTuple):
     undo: UndoPort
     ask: Ask
     code: CodeSense
+    secrets: SessionSecrets
 
 
 def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
@@ -45,8 +46,7 @@ def make_tools(group: str, parts: ToolParts) -> list[AnyTool]:
 
 
 def _files(parts: ToolParts) -> list[AnyTool]:
-    hider = ResultFilter(parts.session.state, parts.setup.added).hider
-    return file_tools(parts.folder, parts.setup.settings.files, hider)
+    return file_tools(parts.folder, parts.setup.settings.files, parts.secrets.hider)
 
 
 def file_tools(

@@ -221,7 +221,7 @@ def as_calls(history: Sequence[Message], operations: Sequence[Operation], langua
 
 def _result(call: ToolCall, result: Message | None, language: str) -> PromptMessage:
     if result:
-        return PromptMessage("tool", result.text, answers=call.call_id)
+        return PromptMessage("tool", result.text, answers=call.call_id, open_texts=_open_texts(result))
     is_heard = call.name in (DECIDE, DUCK_CALL, EXIT)
     return PromptMessage("tool", note(language, "call_heard" if is_heard else "call_unanswered"), answers=call.call_id)
 
@@ -300,11 +300,16 @@ def spoken_by_others(message: Message, language: str) -> PromptMessage:
         case "tool":
             from_user = message.operation.startswith(GIVEN_BY_USER)
             source = message.operation if from_user else render(language, "result", operation=message.operation)
-            return PromptMessage("user", quoted(language, source, message.text), pictures=message.pictures)
+            text, open_texts = quoted(language, source, message.text), _open_texts(message)
+            return PromptMessage("user", text, pictures=message.pictures, open_texts=open_texts)
         case "system" if message.message_id.startswith(PAST):
             return PromptMessage("user", quoted(language, "memory", message.text))
         case "system":
             return PromptMessage("user", f"[duckflow]\n{message.text}")
         case "user":
             meanwhile_note = note(language, "said_meanwhile") + "\n" if message.meanwhile else ""
-            return PromptMessage("user", meanwhile_note + message.text)
+            return PromptMessage("user", meanwhile_note + message.text, open_texts=_open_texts(message))
+
+
+def _open_texts(message: Message) -> tuple[str, ...]:
+    return (message.text,) if message.is_open else ()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.i18n.words import own_piece, read_piece
+from duckflow.i18n.words import FOLDER, own_piece, read_piece
 from duckflow.state.data import Phrase
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -42,6 +42,14 @@ def own_tool_texts(language: str) -> dict[str, str]:
     language are left out."""
     texts: dict[str, str] = json.loads(own_piece(language, "tools.json") or "{}")
     return texts
+
+
+@cache
+def own_texts(language: str) -> str:
+    """Returns all texts for the model in the language and in the default one, without a name or an order."""
+    folders = [FOLDER / code / "prompts" for code in dict.fromkeys((DEFAULT_LANGUAGE, language))]
+    templates = [path.read_text(encoding="utf-8") for folder in folders for path in sorted(folder.glob("*.md"))]
+    return "\n".join([*templates, *own_tool_texts(DEFAULT_LANGUAGE).values(), *own_tool_texts(language).values()])
 
 
 def tool_text(language: str, name: str) -> str:

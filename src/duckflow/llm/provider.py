@@ -77,6 +77,7 @@ class Reply(NamedTuple):
     text: str
     finish: Finish
     prompt_tokens: int = 0
+    """The number of tokens of the request as the provider reported it; 0 if it did not."""
     calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = MappingProxyType({})
     raw: str = ""

@@ -8,7 +8,7 @@ from duckflow.forms.calls import renamed, timely
 from duckflow.forms.form import Form
 from duckflow.i18n.template import quoted, render
 from duckflow.prompts.compact import CompactLayers
-from duckflow.prompts.layers import Count, Layers, alternate, plan_line, without_pictures
+from duckflow.prompts.layers import Count, Layers, plan_line, without_pictures
 from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, RECALL, Action, Operation
 from duckflow.state.agent import AgentState
 from duckflow.state.message import Message, PromptMessage, last_request
@@ -60,9 +60,9 @@ class Compiler:
         history = list(history)
         operations = self.offered(state, moment.form)
         volatile_texts = self._volatile(state, history, moment, operations).values()
-        last_message = PromptMessage("user", "\n\n".join(filter(None, volatile_texts)))
+        last_message = PromptMessage("user", "\n\n".join(filter(None, volatile_texts)), open_texts=_open_texts(history))
         first_message = self._stable(state, moment.profile, moment.form, operations)
-        return alternate([first_message, *self._spoken(state, history, moment), last_message, *moment.corrections])
+        return (first_message, *self._spoken(state, history, moment), last_message, *moment.corrections)
 
     def body(
         self, state: AgentState, history: Sequence[Message], action: Action, kind: str, moment: BodyMoment
@@ -74,11 +74,11 @@ class Compiler:
         if kind == "content" and (
             messages := layers.body(state.language, path, moment.current, request, reasoning, history)
         ):
-            return messages
+            return tuple(message._replace(open_texts=_open_texts(history)) for message in messages)
         instruction = render(state.language, f"body_{kind}", path=path, why=reasoning, request=request)
         first_message = self._stable(state, moment.profile, moment.form, self.offered(state, moment.form))
         spoken_messages = self._spoken(state, history, Moment(moment.form, moment.profile))
-        return alternate([first_message, *spoken_messages, PromptMessage("user", instruction)])
+        return (first_message, *spoken_messages, PromptMessage("user", instruction, open_texts=_open_texts(history)))
 
     def procedure(
         self, state: AgentState, name: str, values: dict[str, str], failures: Sequence[tuple[str, str]] = ()
@@ -90,12 +90,14 @@ class Compiler:
         messages = [
             PromptMessage("system", "\n\n".join(filter(None, known_texts))),
             PromptMessage("user", values.pop("material", "")),
-            PromptMessage("user", layers.specialized(state.language, name, values)),
+            PromptMessage(
+                "user", layers.specialized(state.language, name, values), open_texts=_open_texts(state.messages)
+            ),
         ]
         for reply, reason in failures:
             messages.append(PromptMessage("assistant", reply or "…"))
             messages.append(PromptMessage("user", render(state.language, "mend", reason=reason)))
-        return alternate(messages)
+        return tuple(message for message in messages if message.text)
 
     def correction(self, language: str, reply: str, reason: str, form: str) -> tuple[PromptMessage, PromptMessage]:
         """Returns a reply that could not be used, and the message that says why."""
@@ -205,3 +207,8 @@ class Compiler:
 
 def _tokens(count: Count, *texts: str) -> int:
     return sum(count(text) for text in texts if text)
+
+
+def _open_texts(history: Iterable[Message]) -> tuple[str, ...]:
+    """Returns the messages that the user typed or lets the model see. Other texts of a request may quote them."""
+    return tuple(message.text for message in history if message.is_open)

@@ -5,7 +5,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -137,20 +137,36 @@ async def hiding_by_look() -> Hide:
     return mask
 
 
-def mask(text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = ()) -> Masked:
-    """Hides everything that looks like a key or a token; `lines` and `values` are hidden everywhere in the text."""
+def mask(
+    text: str, lines: frozenset[str] = frozenset(), values: Iterable[str] = (), open_texts: Sequence[str] = ()
+) -> Masked:
+    """Hides everything that looks like a key or a token; `lines` and `values` are hidden everywhere in the text. A
+    secret that stands in one of the `open_texts` is not hidden."""
     hidden_count = 0
     for value in values:
-        hidden_count += text.count(value)
-        text = text.replace(value, BLOT)
+        if value in text and not _is_open(value, open_texts):
+            hidden_count += text.count(value)
+            text = text.replace(value, BLOT)
     if lines:
+        lines = lines.difference(line.strip() for open_text in open_texts for line in open_text.split("\n"))
         cleaned_lines = [_without(line, lines) for line in text.split("\n")]
         hidden_count += sum(line is not None for line in cleaned_lines)
         text = "\n".join(old if new is None else new for old, new in zip(text.split("\n"), cleaned_lines, strict=True))
-    text, passing_count = re.subn(IN_PASSING, lambda match: (match[1] or match[2] or match[3] or "") + BLOT, text)
-    text, key_count = re.subn(WHOLE_KEY, BLOT, text)
-    text, token_count = re.subn(CONTENTS, lambda match: (match[1] or "") + BLOT, text)
-    return Masked(text, hidden_count + passing_count + key_count + token_count)
+
+    def hidden(match: re.Match[str]) -> str:
+        nonlocal hidden_count
+        if _is_open(match[0], open_texts):
+            return match[0]
+        hidden_count += 1
+        return next(filter(None, match.groups()), "") + BLOT
+
+    for pattern in (IN_PASSING, WHOLE_KEY, CONTENTS):
+        text = re.sub(pattern, hidden, text)
+    return Masked(text, hidden_count)
+
+
+def _is_open(secret: str, open_texts: Sequence[str]) -> bool:
+    return any(secret in open_text for open_text in open_texts)
 
 
 def _without(line: str, secret: frozenset[str]) -> str | None:

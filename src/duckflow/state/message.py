@@ -89,6 +89,9 @@ class Message(FrozenData):
     at: float = Field(default_factory=time.time)
     meanwhile: bool = False
     """True if the user said this while a turn was working on their earlier message."""
+    is_open: bool = False
+    """True if the user typed this text, or was asked and lets the model see it. Nothing in it is hidden from the
+    model."""
     pictures: tuple[Picture, ...] = ()
 
     @property
@@ -146,6 +149,8 @@ class PromptMessage(NamedTuple):
     extra: Mapping[str, Any] = MappingProxyType({})
     pictures: tuple[Picture, ...] = ()
     """The pictures of a message of the role user. Pictures of a result are sent in a user message right after it."""
+    open_texts: tuple[str, ...] = ()
+    """The texts in this message that the user typed, or lets the model see. Secrets in them are not hidden."""
 
     @property
     def whole(self) -> str:

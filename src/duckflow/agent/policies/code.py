@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from duckflow.agent.policies.policy import Ending, Policy, TurnSoFar
-from duckflow.agent.result_filter import ResultFilter
 from duckflow.agent.session import StateOwner
+from duckflow.agent.session_secrets import SessionSecrets, hide_in
 from duckflow.agent.undo import UndoKeeper
 from duckflow.code.settings import OPERATIONS, CodeSettings
 from duckflow.errors import DuckflowError
 from duckflow.events.types import MessageAdded, Noticed, Waiting
 from duckflow.proof.settings import ProofSettings
 from duckflow.safety.files import read_plain
-from duckflow.safety.secrets import KnownSecrets, mask
+from duckflow.safety.secrets import KnownSecrets
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import say
 from duckflow.state.message import Message
@@ -207,10 +207,10 @@ class OfferCodeMap(Policy):
 class DiagnoseChanges(Policy):
     """Checks the changes when the model has finished its edits; again only if it has edited something since."""
 
-    def __init__(self, owner: StateOwner, diagnosis: Diagnosis) -> None:
+    def __init__(self, owner: StateOwner, secrets: SessionSecrets, diagnosis: Diagnosis) -> None:
         self._owner = owner
         self._diagnosis = diagnosis
-        self._filter = ResultFilter(owner.state)
+        self._secrets = secrets
         self._seen: list[FileVersions] = []
         self._left: dict[str, list[Diagnostic]] = {}
         self._returns = 0
@@ -240,7 +240,7 @@ class DiagnoseChanges(Policy):
             return None
         self._returns += 1
         # A checker quotes the code, so its output is quoted like the code itself.
-        text = "\n".join(self._lines(await self._filter.look()))
+        text = "\n".join(self._lines(await self._secrets.look()))
         message = Message(role="tool", operation="diagnostics", text=text, turn=turn.state.turn)
         self._owner.emit(MessageAdded(message=message))
         return turn.note("new_errors")
@@ -251,12 +251,12 @@ class DiagnoseChanges(Policy):
             return
         count = sum(map(len, self._left.values()))
         first_error = next(error for errors in self._left.values() for error in errors)
-        known_secrets, names = await self._filter.look(), ", ".join(self._left)
-        place = f"{mask(first_error.path, known_secrets.lines, known_secrets.values).text}:{first_error.line}"
+        known_secrets, names = await self._secrets.look(), ", ".join(self._left)
+        place = f"{hide_in(first_error.path, known_secrets).text}:{first_error.line}"
         self._owner.emit(Noticed(what=say("diagnostics.left", names=names, count=count, place=place)))
 
     def _lines(self, known: KnownSecrets) -> list[str]:
         all_errors = [(name, error) for name, errors in self._left.items() for error in errors]
         entries = [(name, f"{error.path}:{error.line}: {error.message}") for name, error in all_errors[:TOLD]]
-        lines = [f"{mask(text, known.lines, known.values).text} ({name})" for name, text in entries]
+        lines = [f"{hide_in(text, known).text} ({name})" for name, text in entries]
         return [*lines, f"[{len(all_errors) - TOLD} more]"] if len(all_errors) > TOLD else lines

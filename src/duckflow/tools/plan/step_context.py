@@ -6,7 +6,6 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from typing import NamedTuple
 
 from duckflow.i18n.template import note, quoted
-from duckflow.safety.secrets import mask
 from duckflow.state.action import GREP, RUN_COMMAND, Action
 from duckflow.state.agent import AgentState
 from duckflow.state.data import shorten
@@ -64,7 +63,7 @@ def results(
             is_command_output = action.operation == RUN_COMMAND
             text = message.text if is_command_output else "\n".join(_still_there(message.text, folder, is_wanted))
             is_stale = is_command_output and folder.changed_since(message.at)
-            results_by_call[call] = rank, SeenResult(call, "" if is_stale else mask(text).text.strip())
+            results_by_call[call] = rank, SeenResult(call, "" if is_stale else text.strip())
     chosen_results: list[SeenResult] = []
     for _, result in sorted(results_by_call.values(), key=lambda pair: pair[0]):
         if result.text and len(result.text) <= min(room, LONGEST_RESULT):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from duckflow.i18n.template import note, quoted
 from duckflow.safety.path_names import shown_line
-from duckflow.safety.secrets import mask, secret_name
+from duckflow.safety.secrets import mask
 from duckflow.state.action import GREP, READ_FILE, Action
 from duckflow.state.agent import AgentState
 from duckflow.state.data import tables, text_of
@@ -94,7 +94,7 @@ def pieces(state: AgentState, plan: Plan, step: Step, talk: PlanTalk, folder: Wo
         is_in_parts = len(text) > SHORT_FILE and 0 < len(known_lines) < len(texts.lines(path)) / 2
         if is_in_parts or room < len(text) <= LONGEST_SEARCHED:
             needed_lines.setdefault(path, set()).update(_defined(step, texts.lines(path)))
-        text = mask(text).text if len(text) <= room and not is_in_parts else ""
+        text = text if len(text) <= room and not is_in_parts else ""
         if text.strip():
             room -= len(text)
             chosen_pieces.append(FilePiece(path, text))
@@ -123,8 +123,7 @@ def pieces(state: AgentState, plan: Plan, step: Step, talk: PlanTalk, folder: Wo
 
 
 class _Texts:
-    """Reads each file once. A file that may hold secrets is empty here. Parts of other files must still be masked when
-    they are shown: masking all of a long file would take too long."""
+    """Reads each file once."""
 
     def __init__(self, folder: WorkFolder) -> None:
         self._folder = folder
@@ -133,7 +132,7 @@ class _Texts:
 
     def text(self, path: str) -> str:
         if path not in self._read:
-            self._read[path] = "" if secret_name(path) else self._folder.text(path)
+            self._read[path] = self._folder.text(path)
         return self._read[path]
 
     def lines(self, path: str) -> list[str]:
@@ -326,7 +325,7 @@ def _cut(path: str, lines: Sequence[str], run: range, room: int) -> FilePiece | 
     if run.stop - last_number <= END_GAP < last_number - run.start:
         last_number = run.stop
     is_too_little = last_number < run.stop and last_number - run.start < LEAST_LINES
-    text = "" if is_too_little else mask("\n".join(lines[run.start : last_number])).text
+    text = "" if is_too_little else "\n".join(lines[run.start : last_number])
     if not text.strip():
         return None
     is_whole_file = run.start == 0 and last_number == len(lines)
