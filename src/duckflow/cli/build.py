@@ -357,9 +357,9 @@ def _front(
         from duckflow.cli.slash import conversation_commands
 
         reviews = ChatReviews(setup.folder, work.reviewers, admit)
-        list_rules = guard.rules.listed
+        list_rules, overview, running = guard.rules.listed, ground.code.overview, ground.sandboxes.running
         return conversation_commands(
-            setup, pick, brought_commands(), outside_servers, ground.code.overview, reviews, plugged, list_rules
+            setup, pick, brought_commands(), outside_servers, overview, reviews, plugged, list_rules, running
         )
 
     commands = UserCommands(session, table, moves.tell, guard.undo, ground.secrets)

@@ -112,7 +112,11 @@ class Sandboxes:
 
     def busy(self) -> bool:
         """Says whether a command runs in the background."""
-        return self._background is not None and bool(self._background.running())
+        return bool(self.running())
+
+    def running(self) -> list[str]:
+        """Returns the commands that run in the background."""
+        return [job.command for job in self._background.running()] if self._background else []
 
     async def aclose(self) -> None:
         if self._background:

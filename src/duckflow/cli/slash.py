@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from duckflow.cli.setup import Setup
 from duckflow.commands.command import Command, CommandContext, CommandSource, Group
+from duckflow.commands.commit import RunningCommands, commit_group
 from duckflow.commands.extensions import ExtensionCommands
 from duckflow.commands.memory import ALL, recall_anywhere
 from duckflow.commands.outside import OutsideCommands
@@ -29,6 +30,7 @@ def conversation_commands(
     review: Review,
     plugged: CommandSource,
     rules: Callable[[str], list[Phrase]],
+    running: RunningCommands,
 ) -> Commands:
     """Makes the table of commands. `pick` lets the user choose a session from a list."""
 
@@ -37,7 +39,12 @@ def conversation_commands(
 
     servers = OutsideCommands(lambda: outside.servers, outside.ready) if outside else OutsideCommands()
     group = _own_commands(setup.paths, setup.folder, setup.model_flag, overview)
-    own_commands = (*group, *review_group(review), Command("rules", show_rules, words=("remove",)))
+    own_commands = (
+        *group,
+        *commit_group(running),
+        *review_group(review),
+        Command("rules", show_rules, words=("remove",)),
+    )
     groups = (SessionCommands(pick).group(), own_commands, extensions.group(), servers.group())
     return Commands(setup.words, *groups, sources=(extensions, servers, plugged))
 

@@ -3,10 +3,11 @@ the command, with all hooks."""
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
-from duckflow.commands.command import Command, CommandContext
+from duckflow.commands.command import Command, CommandContext, Group
 from duckflow.errors import UsageError
 from duckflow.i18n.answer_words import answers_only
 from duckflow.i18n.answers import read_whole
@@ -14,7 +15,7 @@ from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository, git_runs_programs
-from duckflow.safety.started_files import programs_of, stamp_of
+from duckflow.safety.started_files import started_by_commit
 from duckflow.state.action import Evidence
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
@@ -33,19 +34,23 @@ LITERAL = ":(literal)"
 """A prefix that makes git take a file's name literally. Without it a name could act as a pattern and match files that
 nobody was shown."""
 
+RunningCommands = Callable[[], Sequence[str]]
 
-async def commit(context: CommandContext, own_subject: str) -> str:
+
+async def commit(running: RunningCommands, context: CommandContext, own_subject: str) -> str:
     """Commits the files that the session has changed and git has not yet committed. `own_subject` is the subject, if
     the user gives one."""
     words, state = context.words, context.conversation.state
     if state.turn_open:
         return words("undo.busy")
+    _require_quiet(running, state)
     paths = await _uncommitted(Path(state.folder), state.files_changed)
     if not paths:
         raise UsageError("commit.nothing")
     message = commit_message(state, paths, own_subject or await _asked_for(context, paths), words)
-    stamp_by_program = _programs(Path(state.folder))
-    programs = [*stamp_by_program]
+    repository = find_repository(Path(state.folder))
+    started = started_by_commit(repository) if repository else None
+    programs = started.names if started else ()
     answer = await context.ask(_question(message, paths, programs))
     while answer.choice == "edit" and answer.text:
         if read_whole(answer.text, words.language, ASKED).plain_yes:
@@ -65,7 +70,8 @@ async def commit(context: CommandContext, own_subject: str) -> str:
         return words("commit.left")
     if not message:
         return words("commit.left")
-    if _programs(Path(state.folder)) != stamp_by_program:
+    _require_quiet(running, state)
+    if (started_by_commit(repository) if repository else None) != started:
         raise UsageError("commit.programs_changed")
     path_arguments, new_path_arguments = _named(paths), _named(await _unknown_to_git(Path(state.folder), paths))
     # The repository's hooks run, as if the user had typed the command: the yes makes the commit the user's own act.
@@ -149,15 +155,10 @@ def _plan_of(state: AgentState, paths: Sequence[str]) -> str:
     return ""
 
 
-def _programs(folder: Path) -> dict[str, tuple[int, ...]]:
-    """Returns the programs (hooks, and programs in git's settings) that git starts with the user's rights when it
-    commits here. Each has a stamp that changes when the program changes."""
-    repository = find_repository(folder)
-    if repository is None:
-        return {}
-    return programs_of(repository) | (
-        {".git/config": stamp_of(repository.common / "config")} if repository.runs_programs() else {}
-    )
+def _require_quiet(running: RunningCommands, state: AgentState) -> None:
+    """Refuses while the model's work goes on, since it could change what git starts after the last look at it."""
+    if commands := [*running(), *(job.name for job in state.jobs.values() if job.status == "running")]:
+        raise UsageError("commit.background", commands=shown("; ".join(commands)))
 
 
 def _question(message: str, paths: Sequence[str], programs: Sequence[str], hint: tuple[Phrase, ...] = ()) -> Question:
@@ -195,4 +196,6 @@ async def _unknown_to_git(folder: Path, paths: Sequence[str]) -> list[str]:
     return [path for path in paths if path not in indexed_paths]
 
 
-GROUP = (Command("commit", commit),)
+def commit_group(running: RunningCommands) -> Group:
+    """Makes `/commit`. `running` returns the commands that the session has in the background."""
+    return (Command("commit", partial(commit, running)),)

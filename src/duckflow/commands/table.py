@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Sequence
 
-from duckflow.commands import back, commit, memory, plan, review, undo
+from duckflow.commands import back, memory, plan, review, undo
 from duckflow.commands.command import Command, CommandContext, CommandSource, Group
 from duckflow.commands.sessions import EXPORT
 from duckflow.commands.status import CHOICES, CONTEXT, RECORD, SESSION, STATUS
@@ -18,7 +18,6 @@ GROUPS: tuple[Group, ...] = (
     CHOICES,
     review.GROUP,
     undo.GROUP,
-    commit.GROUP,
     back.GROUP,
     RECORD,
     memory.GROUP,

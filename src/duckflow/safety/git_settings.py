@@ -52,6 +52,13 @@ def read_settings(text: str) -> tuple[tuple[str, str], ...]:
     return tuple(settings)
 
 
+def plain_value(value: str) -> str:
+    """Returns a value of git's settings without its quotes, escapes and comment."""
+    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
+    unquoted_pieces = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
+    return "".join(unquoted_pieces).strip()
+
+
 def _whole_lines(text: str) -> Iterator[str]:
     """Yields the lines without their comments, joined where a backslash makes a value go on in the next line. A comment
     ends with its line, whatever it ends with."""

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from duckflow.errors import PathRefused, ToolError
 from duckflow.safety.files import FolderEntry, open_regular, read_plain
-from duckflow.safety.git_settings import read_settings
+from duckflow.safety.git_settings import plain_value, read_settings
 from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository
 from duckflow.safety.workspace import Workspace
 
@@ -302,16 +302,9 @@ def _users_file(repository: Repository | None) -> Path | None:
     for path in (Path("/etc/gitconfig"), git_config_folder / "config", home / ".gitconfig", *repository_configs):
         with contextlib.suppress(OSError, ValueError):
             settings = dict(read_settings(read_plain(path, LARGEST_CONFIG).decode("utf-8")))
-            ignore_path = _unquoted(settings.get("core.excludesfile", ignore_path))
+            ignore_path = plain_value(settings.get("core.excludesfile", ignore_path))
     with contextlib.suppress(RuntimeError):
         return Path(ignore_path).expanduser() if ignore_path else None
-
-
-def _unquoted(value: str) -> str:
-    """Returns a value of git's settings without its quotes, escapes and comment."""
-    parts = re.findall(r'"((?:[^"\\]|\\.)*)"|\\(.)|([^"\\#;]+)|([#;].*)', value)
-    unquoted_pieces = (re.sub(r"\\(.)", r"\1", quoted) + escaped + plain for quoted, escaped, plain, _ in parts)
-    return "".join(unquoted_pieces).strip()
 
 
 GIT = ".git"

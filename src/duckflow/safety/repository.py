@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import struct
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -27,7 +27,6 @@ MOST_NESTED, MOST_COMPARED = 10, 200
 STAT_BYTES, FLAG_BYTES, INODE_AT, MODE_AT = 40, 2, 20, 24
 LONG_NAME, EXTENDED = 0xFFF, 0x4000
 DIGESTS = {"sha1": 20, "sha256": 32}
-Marks = dict[str, list[str]]
 MAY_BE_HEAD = rb"ref:|[0-9a-fA-F]{40}"
 CERTAIN_HEAD = r"ref: refs/\S+|[0-9a-f]{40}|[0-9a-f]{64}"
 HOOKS_OF_LOOKING = ("post-index-change", "reference-transaction")
@@ -62,7 +61,7 @@ class Repository:
             if not all(is_harmless(name, value) or self._own_place(name, value) for name, value in self.settings()):
                 return True
             return depth > MOST_NESTED or any(
-                inner_repository.runs_programs(depth + 1) for inner_repository in self._inner()
+                inner_repository.runs_programs(depth + 1) for inner_repository in self.inner()
             )
         except (OSError, ValueError, KeyError, IndexError, struct.error):
             return True
@@ -84,12 +83,13 @@ class Repository:
         names = (self.top / name for name in islice(self.index(), MOST_COMPARED))
         return any(_saw(index, path) for path in names if os.path.realpath(path) == str(path))
 
-    def _inner(self) -> Iterator["Repository"]:
-        """Yields the repositories within this one: submodules, and repositories that were added like files."""
+    def inner(self) -> Iterator["Repository"]:
+        """Yields the repositories within this one: submodules, and repositories that were added like files. It raises a
+        ValueError or an OSError where the index cannot be read."""
         if not (self.folder / "index").exists():
             return
-        for name, entry_bytes in self._index().items():
-            if int.from_bytes(entry_bytes[:4]) == GITLINK and (inner_repository := _repository_at(self.top / name)):
+        for name in _inner_names(*self._index_key()):
+            if inner_repository := _repository_at(self.top / name):
                 yield inner_repository
 
     def index(self) -> dict[str, bytes]:
@@ -102,13 +102,16 @@ class Repository:
             return {}
 
     def _index(self) -> dict[str, bytes]:
+        if (index := _index(*self._index_key())) is None:
+            raise ValueError(self.folder)
+        return index
+
+    def _index_key(self) -> tuple[str, tuple[int, ...], int]:
         index_stat = (self.folder / "index").stat()
         stamp = (index_stat.st_ino, index_stat.st_size, index_stat.st_mtime_ns, index_stat.st_ctime_ns)
         # The hash that names contents: `sha1` or `sha256`.
         hash_name = dict(self.settings()).get("extensions.objectformat", "sha1").lower()
-        if (index := _index(str(self.folder), stamp, DIGESTS[hash_name])) is None:
-            raise ValueError(self.folder)
-        return index
+        return str(self.folder), stamp, DIGESTS[hash_name]
 
     def index_digest(self) -> str:
         """Returns a digest of the staged files. It stays the same when git only updates the times in the index."""
@@ -220,57 +223,6 @@ def own_folders(repository: Repository) -> tuple[Path, ...]:
     return (folder,) if folder in (top, top / ".git") or real_repository.names_its_tree() else ()
 
 
-def marks_in(work: Path, folders: Iterable[str]) -> Marks:
-    """Returns the state of the repository around the work folder, and of those that begin in these folders: what is
-    checked out, branches, tags and stash, what is staged, the packs, and last the place of git's files."""
-    marks: Marks = {}
-    for folder in {"", *folders}:
-        repository = find_repository(work / folder)
-        if repository and (not folder or repository.top == work / folder):
-            refs = digest(repr(sorted(repository.refs().items())).encode("utf-8", "surrogateescape"))
-            index_digest, packs = repository.index_digest(), _packs(repository.common)
-            marks[folder] = [repository.head(), refs, index_digest, packs, _below(work, repository)]
-    return marks
-
-
-def _below(work: Path, repository: Repository) -> str:
-    """Returns the path of git's files in the work folder, or an empty text when they lie elsewhere."""
-    is_below = repository.common != work and repository.common.is_relative_to(work)
-    return repository.common.relative_to(work).as_posix() if is_below else ""
-
-
-def _packs(git_folder: Path) -> str:
-    with contextlib.suppress(OSError):
-        return " ".join(sorted(name for name in os.listdir(git_folder / "objects/pack") if name.endswith(".pack")))
-    return ""
-
-
-def what_moved(work: Path, before: Marks, after: Marks, covered: Container[str]) -> Iterator[tuple[str, str]]:
-    """Yields the kind and the name of every change between the two states of the repositories. For a repository in
-    `covered`, which undo restores, only lost packs are reported."""
-    for folder in sorted(before.keys() | after.keys()):
-        if folder not in before:
-            yield "git_made", folder or "."
-            continue
-        old_marks, new_marks = before[folder], after.get(folder, [""] * 5)
-        if folder not in after and "".join(old_marks[4:]):
-            # Without `HEAD` the folder is no repository any more, but its packs may still be there.
-            new_marks[3] = _packs(work / old_marks[4])
-        old_packs, new_packs = ({*"".join(marks[3:4]).split()} for marks in (old_marks, new_marks))
-        if old_packs - new_packs and not new_packs - old_packs:
-            yield "packs", folder or "."
-        if folder in covered:
-            continue
-        if folder not in after:
-            yield "git_gone", folder or "."
-        elif old_marks[0] != new_marks[0]:
-            yield "head", f"{folder}: {old_marks[0]} → {new_marks[0]}".removeprefix(": ")
-        elif old_marks[1] != new_marks[1]:
-            yield "refs", folder or "."
-        if folder in after and old_marks[2] != new_marks[2]:
-            yield "index", folder or "."
-
-
 def git_runs_programs(folder: Path) -> bool:
     """Says whether git may start a program in this folder even when it only reads; False without a repository."""
     repository = find_repository(folder)
@@ -299,6 +251,14 @@ def _index(folder: str, stamp: tuple[int, ...], digest: int) -> dict[str, bytes]
     except (OSError, ValueError, IndexError, struct.error):
         return None
     return {os.fsdecode(name): entry for name, entry in entries.items() if name}
+
+
+@lru_cache(maxsize=256)
+def _inner_names(folder: str, stamp: tuple[int, ...], digest: int) -> tuple[str, ...]:
+    """Returns the entries of an index that are repositories of their own."""
+    if (index := _index(folder, stamp, digest)) is None:
+        raise ValueError(folder)
+    return tuple(name for name, entry in index.items() if int.from_bytes(entry[:4]) == GITLINK)
 
 
 def _entries(data: bytes, digest: int) -> tuple[dict[bytes, bytes], str]:

@@ -10,7 +10,15 @@ from typing import Literal, NamedTuple
 
 from duckflow.safety.commands.verdict import ProjectTool, Verdict
 from duckflow.safety.secrets import secret_name, secret_text
-from duckflow.safety.started_files import git_runs, holds_place_on_path, led_to, on_path, place_around, shadows
+from duckflow.safety.started_files import (
+    git_reads,
+    git_runs,
+    holds_place_on_path,
+    led_to,
+    on_path,
+    place_around,
+    shadows,
+)
 from duckflow.state.action import CHANGING, Effect
 from duckflow.state.data import Phrase, Section, say
 from duckflow.state.mode import Mode
@@ -32,14 +40,8 @@ FILES = (
     ("lefthook*", "lint-staged.config.*", "commitlint.config.*", "captainhook.json", "grumphp.y*ml", "prek.toml")
     + ("hk.pkl", "mise*.toml", "flake.nix", "shell.nix", "devbox.json", "devenv.*", "dot_*")
     # editors, when they open a folder, and the checkers that they start for it
-    + (
-        "*.code-workspace",
-        "*.sublime-project",
-        "eslint.config.*",
-        "prettier.config.*",
-        "stylelint.config.*",
-        "pylintrc",
-    )
+    + ("*.code-workspace", "*.sublime-project", "eslint.config.*", "prettier.config.*", "stylelint.config.*")
+    + ("pylintrc",)
     # instructions and tools of assistants
     + ("agents*.md", "claude*.md", "gemini.md", "qwen.md", "crush.md", "warp.md", "opencode.json*")
     + ("crush.json",)
@@ -260,6 +262,8 @@ def assess(deed: Deed, folder: Path | None = None) -> Assessment:
         writes_content = deed.effect == "write" and impact.change in ("create", "edit", "folder")
         is_new_file = impact.change == "create"
         place = place_around(impact.path) if _added(impact) else folder
+        if place and git_reads(impact.path, place):
+            scale.add("high", say("risk.git_settings", path=impact.path), always=True)
         if writes_content and (runs_later(impact.path, is_new_file, place) or _is_program(impact.path, place)):
             # In the work folder the change is reported and undo can take it back; in an added folder undo cannot.
             scale.add("high", say("risk.runs_later", path=impact.path), always=_added(impact))

@@ -5,20 +5,30 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from duckflow.programs.find import path_outside
 from duckflow.safety.files import read_plain
-from duckflow.safety.git_settings import is_harmless, read_settings
-from duckflow.safety.repository import LARGEST_CONFIG, Repository, find_repository
+from duckflow.safety.git_settings import is_harmless, plain_value
+from duckflow.safety.repository import HOOKS_OF_LOOKING, Repository, find_repository
+from duckflow.safety.settings_files import (
+    Settings,
+    Stamp,
+    expanded,
+    included_files,
+    names_program,
+    read_file,
+    settings_of,
+    stamp_of,
+    users_settings,
+    with_inner,
+)
 
-MOST_NESTED = 5
 BETWEEN_WORDS = re.compile(r"[\s'\"=;&|()!<>`$]+")
 HOOKS = "core.hookspath"
-INCLUDES = re.compile(r"include(?:if\..*)?\.path", re.DOTALL)
-EVERYWHERE = ("/etc/gitconfig",)
 IN_HOME = (".", ".config", ".local/bin", "bin", ".config/systemd/user", ".config/autostart", "Library/LaunchAgents")
 PARENTS = (".config",)
 """Folders in the user's home whose subfolders are searched for links, too."""
@@ -27,7 +37,10 @@ LARGEST_HOOK = 64 * 1024
 STILL_TO_DO = "git-rebase-todo"
 LARGEST_LIST = 1024 * 1024
 COMMAND_TO_DO = re.compile(r"^[ \t]*(?:x|exec)\b", re.MULTILINE)
+MOST_SOURCED = 200
 HOOK_WORD = re.compile(r"[^\s'\"=;&|()<>`$]+/[^\s'\"=;&|()<>`$]+")
+
+ANY_WORD = re.compile(r"[^\s'\"=;&|()<>`$]+")
 
 
 def git_runs(path: str, folder: Path) -> bool:
@@ -48,60 +61,97 @@ def git_runs(path: str, folder: Path) -> bool:
     return is_named or _any_below(full_path, named_paths)
 
 
-def programs_of(repository: Repository) -> dict[str, tuple[int, ...]]:
+def git_reads(path: str, folder: Path) -> bool:
+    """Says whether settings of git, the repository's or the user's own, include this file or one below it."""
+    places = {place for file in included_files(find_repository(folder)) for place in (file, os.path.realpath(file))}
+    full_path = os.path.realpath(folder / path)
+    return full_path in places or _any_below(Path(full_path), places)
+
+
+def programs_of(repository: Repository) -> dict[str, Stamp]:
     """Returns the programs that git may start when it commits here, with stamps that change with the files: its hooks,
     and files of the working tree that settings name, the user's own settings among them."""
+    hook_folder = repository.common / "hooks"
+    return {
+        path.name if path.parent == hook_folder else os.path.relpath(path, repository.top): stamp_of(path)
+        for path in _programs_in(repository)
+    }
+
+
+def _programs_in(repository: Repository) -> list[Path]:
     named_paths = [Path(os.path.realpath(path)) for path in _named_for(repository)]
     own_paths = [path for path in named_paths if path.is_relative_to(os.path.realpath(repository.top))]
     paths = [path for folder in (repository.common / "hooks", *own_paths) for path in folder.glob("*")]
     programs = {path for path in (*paths, *own_paths) if path.suffix != ".sample" and path.is_file()}
-    return {
-        path.name if path.parent == repository.common / "hooks" else os.path.relpath(path, repository.top): stamp_of(
-            path
-        )
-        for path in sorted(programs)
-        if os.access(path, os.X_OK)
-    }
+    return [path for path in sorted(programs) if os.access(path, os.X_OK)]
+
+
+class StartedByCommit(NamedTuple):
+    """What git starts when it commits."""
+
+    names: tuple[str, ...]
+    """The programs, and the files of settings that name programs, as the user is shown them."""
+    stamps: dict[str, Stamp]
+    """Stamps of all files that decide what is started, whether they are there or not."""
+
+
+def started_by_commit(repository: Repository) -> StartedByCommit:
+    """Returns what git starts when it commits here, with what it starts in the repositories that the index names."""
+    top, names, stamps = repository.top, dict[str, None](), dict[str, Stamp]()
+    for each in with_inner(repository):
+        programs, files = _programs_in(each), settings_of(each)
+        if each is not repository:
+            hooks = each.common / "hooks"
+            programs = [path for path in programs if path.parent != hooks or path.name in HOOKS_OF_LOOKING]
+        naming_files = [file for file in files if names_program(file)]
+        naming_files += [str(each.folder)] if each.unclear else []
+        names |= dict.fromkeys(_short(path, repository) for path in (*programs, *map(Path, naming_files)))
+        decisive_paths = [*programs, *_named_by_programs(programs, each.top), *map(Path, files)]
+        decisive_paths += [pointer] if (pointer := each.top / ".git").is_file() else []
+        stamps |= {str(path): stamp_of(path) for path in decisive_paths}
+    for file in users_settings():
+        stamps[file] = stamp_of(Path(file))
+        if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top)) and names_program(file):
+            names[_short(Path(file), repository)] = None
+    return StartedByCommit(tuple(names), stamps)
+
+
+def _short(path: Path, repository: Repository) -> str:
+    """Returns the name of a hook, or the path of another file as seen from the repository."""
+    if path.parent == repository.common / "hooks":
+        return path.name
+    return path.relative_to(repository.top).as_posix() if path.is_relative_to(repository.top) else str(path)
+
+
+def _named_by_programs(programs: Sequence[Path], top: Path) -> list[Path]:
+    """Returns the files of the working tree that these programs name plainly, and those that they name in turn."""
+    waiting_files, known_files = [str(program) for program in programs], dict[str, None]()
+    while waiting_files and len(known_files) < MOST_SOURCED:
+        named_files = set(_named_by_hook(waiting_files.pop(), top, ANY_WORD)) - known_files.keys()
+        new_files = [file for file in named_files if Path(file).is_relative_to(os.path.realpath(top))]
+        known_files |= dict.fromkeys(new_files)
+        waiting_files += new_files
+    return [Path(file) for file in known_files]
 
 
 def _named_for(repository: Repository) -> frozenset[str]:
-    config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    files = [repository.common / "config", repository.folder / "config.worktree", *map(Path, EVERYWHERE)]
-    files += [Path(os.environ.get("GIT_CONFIG_GLOBAL") or "~/.gitconfig"), Path(config_home, "git/config")]
-    paths = [str(file.expanduser()) for file in files]
-    return frozenset[str]().union(*(_named_in(path, stamp_of(Path(path)), repository.top, 0) for path in paths))
+    files = [*settings_of(repository), *users_settings()]
+    named_paths = (_named_in(file, stamp_of(Path(file)), repository.top) for file in files)
+    return frozenset(files).union(*named_paths)
 
 
-def stamp_of(file: Path) -> tuple[int, ...]:
-    try:
-        file_stat = file.stat()
-    except OSError:
-        return ()
-    return file_stat.st_ino, file_stat.st_size, file_stat.st_mtime_ns, file_stat.st_ctime_ns
-
-
-@lru_cache(64)
-def _named_in(file: str, stamp: tuple[int, ...], top: Path, depth: int) -> frozenset[str]:
+@lru_cache(256)
+def _named_in(file: str, stamp: Stamp, top: Path) -> frozenset[str]:
     """Returns the paths that a file of git's settings names. `stamp`, a key of the cache, changes with the file. A
     folder of hooks is listed a second time with `/` at its end, which stands for the files directly in it."""
-    if not stamp or depth > MOST_NESTED:
-        return frozenset()
-    try:
-        text = read_plain(Path(file), LARGEST_CONFIG).decode("utf-8", "replace")
-        return frozenset(_paths(text, Path(file).parent, top, depth))
-    except (OSError, ValueError, RuntimeError):
-        return frozenset()
+    return frozenset(_paths(read_file(file, stamp) or (), top))
 
 
-def _paths(text: str, beside: Path, top: Path, depth: int) -> Iterator[str]:
-    for name, value in read_settings(text):
-        value = value.strip('"')
-        if INCLUDES.fullmatch(name):
-            included_file = os.path.normpath(beside / Path(value).expanduser())
-            yield included_file
-            yield from _named_in(included_file, stamp_of(Path(included_file)), top, depth + 1)
-        elif name == HOOKS:
-            full_path = os.path.normpath(top / Path(value).expanduser())
+def _paths(settings: Settings, top: Path) -> Iterator[str]:
+    for name, value in settings:
+        value = plain_value(value)
+        if name == HOOKS:
+            full_path = os.path.normpath(top / expanded(value))
             yield from (full_path, f"{full_path}/")
         elif not is_harmless(name, value) and (not name.startswith("alias.") or value.startswith("!")):
             yield from (os.path.normpath(top / word) for word in BETWEEN_WORDS.split(value) if word)
@@ -173,16 +223,15 @@ def _linked_paths(folder: str, home: str) -> frozenset[str]:
     paths = {os.path.realpath(link) for link in links}
     if repository:
         hook_files = [entry.path for place in hooks for entry in _entries(place) if not entry.name.endswith(".sample")]
-        paths |= {path for hook in hook_files for path in _named_by_hook(hook, repository.top)}
+        paths |= {path for hook in hook_files for path in _named_by_hook(hook, repository.top, HOOK_WORD)}
     return frozenset(path for path in paths if path.startswith(f"{folder}/"))
 
 
-def _named_by_hook(hook: str, top: Path) -> Iterator[str]:
+def _named_by_hook(hook: str, top: Path, word_pattern: re.Pattern[str]) -> Iterator[str]:
     with contextlib.suppress(OSError, ValueError):
-        for word in HOOK_WORD.findall(read_plain(Path(hook), LARGEST_HOOK).decode("utf-8", "replace")):
-            path = (top / word).resolve()
-            if path.is_file():
-                yield str(path)
+        for word in word_pattern.findall(read_plain(Path(hook), LARGEST_HOOK).decode("utf-8", "replace")):
+            if (top / word).is_file():
+                yield os.path.realpath(top / word)
 
 
 def _entries(place: Path) -> list[os.DirEntry[str]]:

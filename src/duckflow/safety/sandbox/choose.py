@@ -85,6 +85,7 @@ def failure(sandbox: Sandbox) -> str:
     except (OSError, subprocess.TimeoutExpired) as problem:
         return str(problem)
     finally:
+        launch.meddled()
         launch.close()
     if trial_run.returncode == 0:
         return ""

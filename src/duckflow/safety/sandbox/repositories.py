@@ -11,6 +11,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from duckflow.safety.files import folders_in
+from duckflow.safety.repository import find_repository
+from duckflow.safety.settings_files import included_files, with_inner
 
 HOLD: int = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 ALWAYS = ("hooks", "config")
@@ -36,6 +38,11 @@ class Repositories:
     folder: Path
     git_folders: tuple[Path, ...] = ()
     git_files: tuple[Path, ...] = ()
+    further: tuple[Path, ...] = ()
+    """Other files here by which git runs programs: files that its settings include, and the settings and hooks of
+    repositories further down that the index names."""
+    missing: tuple[Path, ...] = ()
+    """The files of `further` that are not there."""
 
     def tops(self) -> tuple[Path, ...]:
         """Returns the folders directly in the work folder that are repositories."""
@@ -49,11 +56,12 @@ class Repositories:
         chosen_tops = set(tops)
         git_folders = (path for path in self.git_folders if not chosen_tops.isdisjoint(path.parents))
         git_files = (path for path in self.git_files if path.parent in chosen_tops)
-        return Repositories(self.folder, tuple(git_folders), tuple(git_files))
+        further = (path for path in self.further if not chosen_tops.isdisjoint(path.parents))
+        return Repositories(self.folder, tuple(git_folders), tuple(git_files), tuple(further), self.missing)
 
     def guarded(self) -> tuple[Path, ...]:
         """Returns the paths that commands must not change. The hooks and the configuration may not exist yet."""
-        return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)))
+        return (*self.git_files, *(path for folder in self.git_folders for path in _guarded(folder)), *self.further)
 
     def traces(self) -> dict[str, Trace]:
         """Returns a trace (mode and digest) of each guarded file by its path. The paths are texts and not `Path`
@@ -65,19 +73,27 @@ class Repositories:
 
     def meddled(self, before: dict[str, Trace], top: Path) -> tuple[str, ...]:
         """Returns the paths that have changed since the traces `before` were taken. A redirection (`commondir`) that
-        was not there before is removed again."""
+        was not there before is removed again, and so is an empty file with which a sandbox has covered settings that
+        are not there."""
         traces_after = self.traces()
         names = before.keys() | traces_after.keys()
         changed_paths = sorted(Path(name) for name in names if before.get(name) != traces_after.get(name))
         for path in changed_paths:
             if path.name == REDIRECT and str(path) not in before:
-                with contextlib.suppress(OSError):
-                    folder = hold(top, path.parent)
-                    try:
-                        os.unlink(path.name, dir_fd=folder)
-                    finally:
-                        os.close(folder)
+                _remove(top, path)
+        for path in self.missing:
+            if _kind(path) == stat.S_IFREG and not path.lstat().st_size:
+                _remove(top, path)
         return tuple(str(path.relative_to(top)) for path in changed_paths)
+
+
+def _remove(top: Path, path: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder = hold(top, path.parent) if path.parent != top else os.open(top, HOLD | os.O_DIRECTORY)
+        try:
+            os.unlink(path.name, dir_fd=folder)
+        finally:
+            os.close(folder)
 
 
 def repositories(folder: Path) -> Repositories:
@@ -90,7 +106,21 @@ def repositories(folder: Path) -> Repositories:
             git_folders += [path, *_modules(path / "modules", MODULE_DEPTH), *folders_in(path / "worktrees")]
         elif file_type == stat.S_IFREG:
             git_files.append(path)
-    return Repositories(folder, tuple(git_folders), tuple(git_files))
+    further = dict.fromkeys(path for path in _further(folder) if path.is_relative_to(folder))
+    missing = tuple(path for path in further if not os.path.lexists(path))
+    return Repositories(folder, tuple(git_folders), tuple(git_files), tuple(further), missing)
+
+
+def _further(folder: Path) -> Iterator[Path]:
+    repository = find_repository(folder)
+    for inner_repository in with_inner(repository)[1:] if repository else ():
+        if (pointer := inner_repository.top / ".git").is_file():
+            yield pointer
+        for git_folder in {inner_repository.common, inner_repository.folder}:
+            yield from _guarded(git_folder)
+    for file in included_files(repository):
+        if not Path(file).is_dir():
+            yield from (Path(file), Path(os.path.realpath(file)))
 
 
 def settings_in(git_folders: Iterable[Path]) -> list[Path]:
@@ -114,7 +144,8 @@ def _traces(path: str) -> Iterator[tuple[str, Trace]]:
         if stat.S_ISDIR(path_stat.st_mode):
             for name in os.listdir(path):
                 yield from _traces(f"{path}/{name}")
-        else:
+        elif path_stat.st_size or not stat.S_ISREG(path_stat.st_mode):
+            # An empty file says as much as none. The sandbox itself makes one to cover a name that is not there.
             yield path, (path_stat.st_mode, _content(path, path_stat))
 
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 from duckflow.errors import ToolError
 from duckflow.safety.files import Presence
-from duckflow.safety.repository import Marks, find_repository, marks_in, what_moved
+from duckflow.safety.repository import find_repository
 from duckflow.safety.secret_index import around, secret_index
 from duckflow.safety.started_files import programs_of
 from duckflow.safety.undo.facts import Change, Seen, UndoWork
 from duckflow.safety.undo.ledger import Contents, Database, UndoLedger, Window, WindowKind
+from duckflow.safety.undo.marks import Marks, marks_in, what_moved
 from duckflow.safety.undo.places import Baseline, FilePlaces, origins_of
 from duckflow.safety.undo.settings import MB, UndoSettings
 from duckflow.safety.undo.tree import (
