@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -320,7 +321,7 @@ async def test_a_command_writes_no_file_that_git_takes_settings_from(work: Path,
 TOOLS = (
     ("write_file", {"path": "more.cfg", "content": "x"}),
     ("write_file", {"path": "conf/../more.cfg", "content": "x"}),
-    ("edit_file", {"path": "more.cfg", "old": "clean = ", "new": "clean = x"}),
+    ("edit_file", {"path": "more.cfg", "edits": [{"old": "clean = ", "new": "clean = x"}]}),
     ("delete_file", {"path": "more.cfg"}),
     ("move_file", {"source": "evil.cfg", "target": "new.cfg"}),
     ("write_file", {"path": "new.cfg", "content": "x"}),
@@ -332,7 +333,7 @@ TOOLS = (
 @pytest.mark.parametrize("mode", ["auto-edit", "full-auto"])
 @pytest.mark.parametrize(("tool", "args"), TOOLS)
 async def test_a_file_tool_that_writes_such_a_file_asks_in_every_mode(
-    work: Path, tool: str, args: dict[str, object], mode: str
+    work: Path, tool: str, args: dict[str, Any], mode: str
 ) -> None:
     for way in ("beside", "far down", "not there yet"):
         include(work, way)

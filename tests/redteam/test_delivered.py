@@ -118,3 +118,58 @@ async def test_gh_and_glab_read_no_settings_of_the_repository(
         assert (await deliver(report, "pull-request", "", Words("en"))).where
     assert not hit.exists()
     assert (top / "remote").read_text() == f"{top}/outside.git\n"
+
+
+INCLUDED = {
+    "receivepack": '[remote "origin"]\n\treceivepack = {evil}',
+    "sshCommand": '[core]\n\tsshCommand = {evil}\n[remote "origin"]\n\tpushurl = ssh://a.invalid/x',
+    "gitProxy": '[core]\n\tgitProxy = {evil}\n[remote "origin"]\n\tpushurl = git://a.invalid/x',
+    "another address": '[remote "origin"]\n\tpushurl = {top}/other.git',
+    "rewritten": '[url "{top}/other.git"]\n\tpushInsteadOf = {top}/outside.git',
+    "helper": '[protocol "ext"]\n\tallow = always\n[url "ext::{evil} "]\n\tpushInsteadOf = {top}/',
+    "its own include": "[include]\n\tpath = {work}/deep/more.cfg",
+}
+
+
+@pytest.mark.parametrize("where", ["the repository", "the user", "the user, by a folder"])
+@pytest.mark.parametrize("way", INCLUDED)
+async def test_a_push_is_led_by_no_file_of_the_folder_that_settings_include(
+    work: Path, monkeypatch: pytest.MonkeyPatch, way: str, where: str
+) -> None:
+    top, hit, home = work.parent, work.parent / "hit", work.parent / "user"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (top / "outside.git/hooks/pre-receive").unlink()
+    git(work, "init", "-q", "--bare", str(top / "other.git"))
+    git(work, "config", "remote.origin.url", f"{top}/outside.git")
+    include = f'includeIf "gitdir:{work}/"' if where.endswith("folder") else "include"
+    settings = work / ".git/config" if where == "the repository" else home / ".gitconfig"
+    with settings.open("a") as config:
+        config.write(f"[{include}]\n\tpath = {work}/more.cfg\n")
+    evil = top / "evil"
+    evil.write_text(f"#!/bin/sh\ntouch {hit}\n")
+    evil.chmod(0o755)
+    (work / "deep/more.cfg").write_text(f'[remote "origin"]\n\treceivepack = {evil}\n')
+    (work / "more.cfg").write_text(INCLUDED[way].format(evil=evil, top=top, work=work))
+    delivered = await deliver(report_of(work), "push", "", Words("en"))
+    assert not hit.exists() and not list((top / "other.git/refs/heads").iterdir())
+    assert delivered.where == f"{top}/outside.git duckflow/t-1"
+
+
+async def test_a_push_takes_the_users_own_settings_for_the_folder(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top, home = work.parent, work.parent / "user"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    (top / "outside.git/hooks/pre-receive").unlink()
+    (home / ".gitconfig").write_text(f'[includeIf "gitdir:{work}/"]\n\tpath = work.cfg\n')
+    (home / "work.cfg").write_text(f'[url "{top}/"]\n\tinsteadOf = "ducks:"\n')
+    git(work, "config", "remote.origin.url", "ducks:outside.git")
+    assert (await deliver(report_of(work), "push", "", Words("en"))).where == f"{top}/outside.git duckflow/t-1"
+    assert git(top / "outside.git", "rev-parse", "duckflow/t-1") == git(work, "rev-parse", "HEAD")
+    assert git(work, "rev-parse", "origin/duckflow/t-1") == git(work, "rev-parse", "HEAD")
+
+
+async def test_a_push_goes_nowhere_else_than_the_user_was_shown(work: Path) -> None:
+    git(work, "config", "remote.origin.url", f"{work.parent}/outside.git")
+    delivered = await deliver(report_of(work), "push", "", Words("en"), agreed="https://nowhere.invalid/a")
+    assert delivered.why and delivered.why.key == "fleet.deliver.moved"

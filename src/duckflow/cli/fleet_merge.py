@@ -44,20 +44,21 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
     ready_tasks = [(state, report) for state in local_tasks if (report := _picked(engine, state))]
     if not ready_tasks:
         raise UsageError("fleet.deliver.none", fleet=fleet)
+    agreed_remotes: list[str] = []
     for state, report in ready_tasks:
         delivery_way = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
         values = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
         values |= {"repository": state.task.remote or str(repository)}
-        line = words(f"fleet.deliver.will_{delivery_way}", **values, remote=await push_address(Git(repository)) or "–")
-        print_err(plain(line))
+        agreed_remotes.append(await push_address(Git(repository)))
+        print_err(plain(words(f"fleet.deliver.will_{delivery_way}", **values, remote=agreed_remotes[-1] or "–")))
     if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
         return 1
     results: list[dict[str, Any]] = []
-    for state, report in ready_tasks:
-        delivery = await _deliver_one(engine, state, report, options, workshop)
+    for (state, report), remote in zip(ready_tasks, agreed_remotes, strict=True):
+        delivery = await _deliver_one(engine, state, report, options, workshop, remote)
         reason = words.phrase(delivery.why) if delivery.why else ""
         results.append({"task": state.task.name, "where": delivery.where, "why": reason})
         if not options.json:
@@ -69,7 +70,7 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
 
 
 async def _deliver_one(
-    engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop
+    engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop, remote: str
 ) -> Delivered:
     delivery_way = options.deliver or state.task.deliver
     name = state.task.name
@@ -80,7 +81,7 @@ async def _deliver_one(
         engine.merged(state.fleet, name, merge_result.commit)
     # Attempts were searched for secrets when they were made. This searches everything that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
-    delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets)
+    delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets, remote)
     if delivery.where:
         engine.delivered(state.fleet, name, delivery.where)
     return delivery

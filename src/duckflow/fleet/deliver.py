@@ -17,13 +17,18 @@ from duckflow.i18n.words import Words
 from duckflow.programs.find import MAIN_REPOSITORY, environment_outside, find_program
 from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
+from duckflow.safety.files import read_plain
 from duckflow.safety.git import Git
+from duckflow.safety.settings_files import INCLUDES
 from duckflow.state.data import Phrase, said
 
 ORIGIN = "origin"
 PUSH = ("push", "--quiet", "--no-follow-tags", "--no-mirror", "--no-prune", "--recurse-submodules=no")
 """Options for a push of one branch only. Git's settings could add tags and submodules that the user was not shown."""
 REMOTES = r"^remote\..*\.(url|pushurl|gh-resolved)$"
+OWN_SCOPES = ("system", "global", "command")
+"""The scopes of git's settings that are the user's own and not the repository's."""
+LARGEST_SHALLOW = 1024 * 1024
 LONGEST_REASON = 400
 CREATORS = {
     "gh": ("pr", "create", "--head", "{branch}", "--base", "{onto}", "--title", "{title}", "--body-file", "-"),
@@ -52,16 +57,18 @@ class Delivered(NamedTuple):
 
 
 async def deliver(
-    report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = ()
+    report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = (), agreed: str = ""
 ) -> Delivered:
     """Delivers a result with the user's git and credentials. `creator` is the user's own command that opens pull
-    requests; `secrets` are texts that must not leave the machine."""
+    requests; `secrets` are texts that must not leave the machine. `agreed` is the address that the user was shown."""
     task = report.order.task
     git = Git(Path(task.repository))
     try:
         remote = await push_address(git)
         if not remote:
             raise UsageError("fleet.deliver.no_remote", repository=task.repository)
+        if agreed not in ("", remote):
+            raise UsageError("fleet.deliver.moved", remote=remote, repository=task.repository)
         if how == "merge":
             await _push(git, await git.commit_of(f"refs/heads/{task.onto}"), task.onto, secrets)
             return Delivered(f"{remote} {task.onto}")
@@ -81,35 +88,71 @@ async def _push(git: Git, commit: str, branch: str, secrets: Sequence[str]) -> N
             raise UsageError("fleet.deliver.own_remote", remote=address, repository=str(git.folder))
     if files := await files_with(git, secrets, "--not", f"--remotes={ORIGIN}", "--not", values=[commit]):
         raise UsageError("fleet.secret_written", files=", ".join(files))
-    await git(*PUSH, values=[ORIGIN, f"{commit}:refs/heads/{branch}"])
+    async with _apart(git.folder) as place:
+        await place(*PUSH, values=[ORIGIN, f"{commit}:refs/heads/{branch}"])
+    # A push from the repository itself would note this, too.
+    await git.ends("update-ref", "-m", "duckflow fleet", values=[f"refs/remotes/{ORIGIN}/{branch}", commit])
 
 
 async def push_address(git: Git) -> str:
     """Returns all addresses that a push goes to; git's settings may name other addresses for fetching."""
-    return ", ".join((await git.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split())
+    async with _apart(git.folder) as place:
+        addresses = (await place.ends("remote", "get-url", "--push", "--all", values=[ORIGIN])).output.split("\n")
+        return ", ".join(filter(None, addresses))
 
 
 def _leads_into(address: str, folder: Path) -> bool:
     """Says whether the address of a remote is a path in this folder."""
-    scheme, separator, rest = address.partition("://")
-    if scheme.lower() != "file" if separator else ":" in address.partition("/")[0]:
-        return False
-    path = unquote(rest[rest.find("/") :]) if separator else address
-    places = (os.path.realpath(folder / path), os.path.normpath(folder / path))
+    path = _local_path(address)
+    places = (os.path.realpath(folder / path), os.path.normpath(folder / path)) if path else ()
     return any(Path(place).is_relative_to(top) for place in places for top in (folder, folder.resolve()))
 
 
+def _local_path(address: str) -> str:
+    """Returns the path on this machine that an address names, or an empty text where it names another machine."""
+    scheme, separator, rest = address.partition("://")
+    if separator:
+        return unquote(rest[rest.find("/") :]) if scheme.lower() == "file" else ""
+    return "" if ":" in address.partition("/")[0] else address
+
+
 @asynccontextmanager
-async def _apart(folder: Path) -> AsyncGenerator[Path]:
-    """Yields an empty repository with the remotes of the one in `folder`. gh and glab read settings in the git folder
-    of the place where they start, which commands can write, and call git there, which starts programs."""
+async def _apart(folder: Path) -> AsyncGenerator[Git]:
+    """Yields git in an empty repository with the objects and the remotes of the one in `folder`. Git, gh and glab read
+    settings in the place where they start, and in what those include. Commands can write them, and they name
+    programs."""
+    source = Git(folder)
     with tempfile.TemporaryDirectory(prefix="duckflow-deliver-") as top:
-        git = Git(Path(top), {MAIN_REPOSITORY: str(folder)})
-        await git("init", "--quiet")
-        for row in await Git(folder).names("config", "--local", "-z", "--get-regexp", REMOTES):
+        git = Git(Path(top), {MAIN_REPOSITORY: str(folder), **await _users_variables(source)})
+        hash_name = await source("rev-parse", "--show-object-format")
+        await git("init", "--quiet", "--template=", f"--object-format={hash_name}")
+        for row in await source.names("config", "--local", "-z", "--get-regexp", REMOTES):
             name, _, value = row.partition("\n")
-            await git("config", "--local", "--add", values=[name, value])
-        yield Path(top)
+            is_path = name.endswith("url") and "://" not in value and _local_path(value)
+            await git("config", "--local", "--add", values=[name, str(folder / value) if is_path else value])
+        objects = await source("rev-parse", "--path-format=absolute", "--git-path", "objects")
+        Path(top, ".git/objects/info/alternates").write_bytes(os.fsencode(f"{objects}\n"))
+        shallow = Path(await source("rev-parse", "--path-format=absolute", "--git-path", "shallow"))
+        if shallow.is_file():
+            Path(top, ".git/shallow").write_bytes(read_plain(shallow, LARGEST_SHALLOW))
+        yield git
+
+
+async def _users_variables(source: Git) -> dict[str, str]:
+    """Returns variables that give git the user's own settings, as they count in this repository, without those from
+    files of the folder."""
+    fields = (await source("config", "--list", "--show-scope", "--show-origin", "-z")).split("\0")
+    settings: list[tuple[str, str]] = []
+    for scope, origin, row in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        name, _, value = row.partition("\n")
+        file = source.folder / origin.removeprefix("file:")
+        lies_within = origin.startswith("file:") and _leads_into(str(file), source.folder)
+        if scope in OWN_SCOPES and not lies_within and not INCLUDES.fullmatch(name):
+            settings.append((name, value))
+    variables = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (name, value) in enumerate(settings):
+        variables |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+    return variables
 
 
 async def _open_request(report: AttemptReport, creator: str, words: Words) -> str:
@@ -129,7 +172,7 @@ async def _open_request(report: AttemptReport, creator: str, words: Words) -> st
         output = await _run(argv, folder, environment, request_values["body"])
     else:
         async with _apart(folder) as place:
-            output = await _run(argv, place, environment, request_values["body"])
+            output = await _run(argv, place.folder, {**environment, **place.marks}, request_values["body"])
     return output.strip().rpartition("\n")[2]
 
 
@@ -153,7 +196,7 @@ async def check_state(report: AttemptReport) -> CheckState:
     folder = Path(report.order.task.repository)
     argv = _command(READERS, folder, {"branch": report.branch})
     async with _apart(folder) as place:
-        output = await _run(argv, place, environment_outside(folder))
+        output = await _run(argv, place.folder, {**environment_outside(folder), **place.marks})
     try:
         answer: Any = json.loads(output)
         checks = answer.get("statusCheckRollup") or ([answer["head_pipeline"]] if answer.get("head_pipeline") else [])
