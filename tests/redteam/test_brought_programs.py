@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from duckflow.events.types import Noticed
-from duckflow.state.question import Answer
+from duckflow.state.question import Answer, Question
 from tests.journeys.story import Story, act, decide, respond
 from tests.redteam.brought import (
     DONE,
@@ -377,3 +377,125 @@ async def test_the_users_own_hooks_take_nothing_from_the_folder(
     story = Story(tmp_path, [END], settings={"hooks": {"Stop": [{"hooks": [hook]}]}})
     await story.tell("hello")
     assert (work / "ran").exists() and (tmp_path / "written").exists() and not (tmp_path / "outside/hit").exists()
+
+
+BESIDE = "import os, sys\nsys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))\n"
+RENEWED = {
+    "a module": Way(
+        "python3 tools/g.py",
+        {"tools/g.py": BESIDE + "import beside\n", "tools/beside.py": PYTHON},
+        {"tools/g.py": BESIDE + "import beside  # new\n", "tools/beside.py": PYTHON_HIT},
+    ),
+    "a new module": Way(
+        "python3 tools/g.py",
+        {"tools/g.py": PYTHON + BESIDE + "try:\n    import extra\nexcept ImportError:\n    pass\n"},
+        {"tools/g.py": PYTHON + BESIDE + "import extra\n", "tools/extra.py": PYTHON_HIT},
+    ),
+    "a sourced file": Way(
+        "sh tools/g.sh",
+        {"tools/g.sh": '. "$(dirname "$0")/lib.sh"\n', "tools/lib.sh": SHELL},
+        {"tools/g.sh": '# new\n. "$(dirname "$0")/lib.sh"\n', "tools/lib.sh": SHELL_HIT},
+    ),
+    "a makefile": Way(
+        "sh tools/g.sh",
+        {"tools/g.sh": "make -s check\n", "Makefile": MAKE},
+        {"tools/g.sh": "make -s check # new\n", "Makefile": MAKE_HIT},
+    ),
+    "a link": Way(
+        "sh tools/g.sh",
+        {"tools/g.sh": ". tools/lib.sh\n", "tools/lib.sh": "->a.sh", "tools/a.sh": SHELL, "tools/b.sh": SHELL_HIT},
+        {"tools/g.sh": ". tools/lib.sh # new\n", "tools/lib.sh": "->b.sh"},
+    ),
+    "a file made to run": Way(
+        "sh tools/g.sh",
+        {"tools/g.sh": "test -x tools/lib.sh && . tools/lib.sh\n", "tools/lib.sh": "->a.sh", "tools/a.sh": SHELL},
+        {"tools/g.sh": ". tools/a.sh # new\n", "tools/lib.sh": SHELL_HIT},
+    ),
+}
+
+
+async def renewed(tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch, meanwhile: dict[str, str]) -> Question:
+    """Says yes to a hook without a sandbox, writes as the model, and says yes to a fresh copy; returns the question.
+    What comes `meanwhile` is written while it is open."""
+    if way == "a makefile" and shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    work, (command, before, after) = tmp_path / "work", RENEWED[way]
+    await trusted(tmp_path)
+    put(work, before)
+    bring(work, "UserPromptSubmit", command)
+    story = Story(tmp_path, [END])
+    story.answers = [MORE, Answer(choice="outside"), DONE]
+    await story.tell("hello")
+    await story.close()
+    put(work, after)
+    story = Story(tmp_path, [END])
+
+    def answer(question: Question) -> Answer:
+        put(work, meanwhile)
+        return Answer(choice="fresh" if question.title.key == "brought.stale_question" else "trust")
+
+    monkeypatch.setattr(story, "answer", answer)
+    await story.tell("again")
+    await story.close()
+    assert len(story.questions) == 1
+    return story.questions[0]
+
+
+@pytest.mark.parametrize("way", RENEWED)
+async def test_the_question_for_a_fresh_copy_names_all_that_it_brings_and_the_rights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    question = await renewed(tmp_path, way, monkeypatch, {})
+    names = {
+        name
+        for detail in question.details
+        if detail.key.startswith("brought.stale")
+        for name in str(detail.values["files"]).split(", ")
+    }
+    assert {*RENEWED[way].after} == names - {"ran"}
+    assert "brought.has.outside" in {detail.key for detail in question.details}
+
+
+@pytest.mark.parametrize("way", RENEWED)
+async def test_a_file_that_comes_after_the_question_is_not_in_the_fresh_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    command, *states = RENEWED[way]
+    before, after = ({name: text.replace("hit", "fine") for name, text in state.items()} for state in states)
+    monkeypatch.setitem(RENEWED, way, Way(command, before, after))
+    late = {"tools/json.py": PYTHON_HIT, "Makefile": MAKE_HIT, "tools/lib.sh": SHELL_HIT, "tools/b.sh": SHELL_HIT}
+    hit = tmp_path / "outside/hit"
+    await renewed(tmp_path, way, monkeypatch, late | {"tools/beside.py": PYTHON_HIT})
+    assert not hit.exists() or hit.read_text().strip() == "fine"
+
+
+async def test_programs_of_which_very_many_files_have_changed_are_asked_about_as_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = {f"many/{number}.py": "" for number in range(60)}
+    way = RENEWED["a sourced file"]
+    monkeypatch.setitem(RENEWED, "a sourced file", way._replace(after=way.after | many))
+    question = await renewed(tmp_path, "a sourced file", monkeypatch, {})
+    assert question.title.key == "brought.renewed_question"
+    assert not (tmp_path / "outside/hit").exists(), "it has only the rights of the model's commands again"
+
+
+async def test_all_names_are_shown_before_a_yes_where_they_are_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, way = tmp_path / "work", RENEWED["a sourced file"]
+    await trusted(tmp_path)
+    put(work, way.before)
+    bring(work, "UserPromptSubmit", way.command)
+    story = Story(tmp_path, [END])
+    story.answers = [MORE, Answer(choice="outside"), DONE]
+    await story.tell("hello")
+    await story.close()
+    put(work, way.after | {f"many/{number:02}.py": "" for number in range(20)})
+    story = Story(tmp_path, [END])
+    story.answers = [Answer(choice="all"), NO]
+    await story.tell("again")
+    await story.close()
+    few, everything = (str(question.details) for question in story.questions)
+    assert "many/19.py" not in few and "many/19.py" in everything
+    assert not (tmp_path / "outside/hit").exists()

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from duckflow.extensions.hook_files import Hook
     from duckflow.programs.launch import Launch
     from duckflow.safety.brought.agreements import Agreement, Agreements, BroughtProgram, Right
+    from duckflow.safety.brought.renewals import Renewal
     from duckflow.safety.sandbox.sandbox import Sandbox
 
 
 MOST_NAMED = 8
+MOST_RENEWED = 50
+"""The most files in which a fresh copy may differ from the agreed one. Beyond that its programs count as new ones."""
 MOST_SWITCHED = 20
 LONGEST_COMMAND = 120
 
@@ -90,27 +93,36 @@ class BroughtPrograms:
         return True
 
     async def offer_fresh_copy(self, lines: "Mapping[BroughtProgram, str]") -> list[str]:
-        """Compares the files that agreed programs name with their copies, and asks the user about those that differ.
-        Returns the differing files if the user does not want a fresh copy."""
-        from duckflow.safety.brought.launch import changed_files
+        """Compares the files that agreed programs name with their copies. Where some differ, the user is asked about a
+        fresh copy, and sees all files in which it differs from the agreed one. Returns the files that the programs go
+        on using as they were."""
+        from duckflow.safety.brought.renewals import renewals
 
-        agreements = self.agreements
-        known_agreements = [agreement for agreement in agreements.all() if agreement.program in lines]
-        stale_files: dict[str, None] = {}
-        for agreement in known_agreements:
-            if agreed_copy := agreements.copies.find(agreement.copy):
-                line = lines[agreement.program]
-                stale_files |= dict.fromkeys(await asyncio.to_thread(changed_files, self._folder, agreed_copy, line))
-        if not stale_files:
-            return []
-        new_copy = await asyncio.to_thread(agreements.copies.take, self._folder)
-        details = (say("brought.stale", files=", ".join(map(shown, stale_files))),)
-        choices = tuple(Choice(key=key, label=say(f"brought.files.{key}")) for key in ("fresh", "no"))
+        old_files: list[str] = []
+        for renewal in await asyncio.to_thread(renewals, self._folder, self.agreements, lines):
+            if not await self._is_renewed(renewal):
+                old_files += renewal.named
+        return old_files
+
+    async def _is_renewed(self, renewal: "Renewal") -> bool:
+        programs = [agreement.program for agreement in renewal.agreements]
+        if renewal.total > MOST_RENEWED:
+            details = [say("brought.program", text=shown(program.shown)) for program in programs]
+            title = say("brought.renewed_question", count=renewal.total)
+            return await self.ask_about(programs, title, details, ())
+        longest = max(map(len, (renewal.changed, renewal.new, renewal.gone)))
+        chosen = "all" if longest <= MOST_NAMED else await self._chosen(renewal, MOST_NAMED, ("fresh", "all", "no"))
+        if chosen == "all":
+            chosen = await self._chosen(renewal, MOST_RENEWED, ("fresh", "no"))
+        if chosen == "fresh":
+            self.agreements.add([agreement._replace(copy=renewal.copy) for agreement in renewal.agreements])
+        return chosen == "fresh"
+
+    async def _chosen(self, renewal: "Renewal", most_named: int, keys: Sequence[str]) -> str:
+        choices = tuple(Choice(key=key, label=say(f"brought.files.{key}")) for key in keys)
+        details = tuple(_renewed(renewal, most_named))
         question = Question(kind="choice", title=say("brought.stale_question"), details=details, choices=choices)
-        if (await self._ask(question)).choice != "fresh":
-            return list(stale_files)
-        agreements.add([agreement._replace(copy=new_copy.name) for agreement in known_agreements])
-        return []
+        return (await self._ask(question)).choice
 
     async def change_rights(self, program: "BroughtProgram") -> None:
         """Lets the user give an agreed program more or fewer rights. The program's copy stays the same."""
@@ -205,6 +217,17 @@ class BroughtPrograms:
                 break
             rights ^= {chosen_right}
         return tuple(right for right in RIGHTS if right in rights)
+
+
+def _renewed(renewal: "Renewal", most_named: int) -> Iterator[Phrase]:
+    """Yields what the user is told of a fresh copy: the files in which it differs, and what its programs may do."""
+    for key, files in (("stale", renewal.changed), ("stale_new", renewal.new), ("stale_gone", renewal.gone)):
+        names = [*map(shown, files[:most_named]), *(["…"] if len(files) > most_named else [])]
+        if names:
+            yield say(f"brought.{key}", files=", ".join(names), count=len(files))
+    for agreement in renewal.agreements:
+        yield say("brought.program", text=shown(agreement.program.shown))
+        yield from [say(f"brought.has.{right}") for right in agreement.rights] or [say("brought.has_none")]
 
 
 class TrustedHooks:
