@@ -145,3 +145,41 @@ async def test_a_tool_that_says_something_else_of_itself_is_asked_about_again(
     assert asked == [1, 0, 1]
     gate = gates[0]
     assert gate and gate.reasons[-1].key == "risk.tool_changed" and "+" in str(gate.reasons[-1].values["difference"])
+
+
+FIRST = "mcp__my_duck__environment"
+OTHERS: dict[str, tuple[str, bool, list[str]]] = {
+    "the same name, in the folder": ("my_duck", True, []),
+    "a name with a space": ("my duck", True, []),
+    "a name with a dot": ("my.duck", True, []),
+    "a name with a slash": ("my/duck", True, []),
+    "a name with another letter": ("myéduck", True, []),
+    "one of the user's own with such a name": ("my duck", False, []),
+    "other arguments": ("my_duck", False, ["--elsewhere"]),
+}
+"""Another server whose tools have the same names: its name, whether the folder brings it, and further arguments."""
+
+
+@pytest.mark.parametrize("scope", ["always", "session"])
+@pytest.mark.parametrize("way", OTHERS)
+async def test_a_rule_for_a_tool_is_about_its_server(tmp_path: Path, way: str, scope: str) -> None:
+    name, is_brought, further = OTHERS[way]
+    await trusted(tmp_path)
+    script = tmp_path / "server.py"
+    script.write_text(SERVER.read_text())
+    put(tmp_path / "work", {"tools/server.py": SERVER.read_text()})
+    own: dict[str, Any] = {"command": "python3", "args": [str(script)]}
+    call = [decide(act(FIRST), next_step="continue"), END]
+    asked: list[int] = []
+    for again in (False, False, True):
+        servers = {"my_duck": own}
+        if again:
+            servers = {} if is_brought else {name: own | {"args": [str(script), *further]}}
+            entry = {"command": "python3", "args": ["tools/server.py"]}
+            put(tmp_path / "work", {".mcp.json": json.dumps({"mcpServers": {name: entry} if is_brought else {}})})
+        story = Story(tmp_path, call, settings={"mcp": {"servers": servers, "wait_seconds": 30}})
+        story.answers = [TRUST] if again and is_brought else [Answer(choice=scope)]
+        await story.tell("look")
+        await story.close()
+        asked.append(len([question for question in story.questions if question.gate]))
+    assert asked == [1, 0, 1]

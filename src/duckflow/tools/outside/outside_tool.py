@@ -28,6 +28,7 @@ LONGEST_NAME = 64
 HASHED = 7
 LONGEST_TEXT = 1000
 LONGEST_SAID = 10_000
+DIGEST = 16
 MOST_LINKS = 10
 """The most resources of one result that may be read. There is a limit because the server learns which of them are read,
 and the user is not asked."""
@@ -84,7 +85,7 @@ class OutsideTool(Tool[OutsideArgs]):
             name for name, field in self._schema["properties"].items() if as_table(field).get("type") == "string"
         ]
         self.subject = tuple(name for name in text_names if name in self._schema["required"]) or tuple(text_names)
-        self.said = _said(description)
+        self.said = f"{_server_said(server)}\n{_said(description)}"
         self._kept = outputs
 
     def parameters(self) -> Table:
@@ -154,6 +155,16 @@ class OutsideTool(Tool[OutsideArgs]):
     def _shown(self, text: str) -> Phrase:
         brief_text = shorten(text[:LONGEST_TEXT], SHOWN)
         return say("mcp.called", server=self.server.name, tool=self.name, text=brief_text)
+
+
+def _server_said(server: OutsideServer) -> str:
+    """Returns what a rule for a tool remembers of its server, since names of tools do not tell all servers apart. A
+    digest stands for the arguments, which may hold secrets."""
+    entry = server.settings
+    place = entry.url.partition("?")[0] or entry.command
+    start = json.dumps((entry.command, *entry.args, entry.cwd, entry.url)).encode("utf-8", "surrogateescape")
+    origin = "work folder" if server.brought else "user"
+    return f"server: {server.name} ({origin}): {place} {hashlib.sha256(start).hexdigest()[:DIGEST]}"
 
 
 def _said(description: Mapping[str, Any]) -> str:
