@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.fleet.deliver import check_state, deliver
+from duckflow.fleet.deliver import check_state, deliver, push_place
 from duckflow.fleet.task import AttemptOrder, AttemptReport, FleetTask
 from duckflow.i18n.words import Words
+from duckflow.safety.git import Git
 
 
 def git(folder: Path, *words: str) -> str:
@@ -169,7 +170,27 @@ async def test_a_push_takes_the_users_own_settings_for_the_folder(work: Path, mo
     assert git(work, "rev-parse", "origin/duckflow/t-1") == git(work, "rev-parse", "HEAD")
 
 
-async def test_a_push_goes_nowhere_else_than_the_user_was_shown(work: Path) -> None:
+CHANGED = (".git/config", "more.cfg", "new.cfg", "user/.gitconfig", ".git/config.worktree", "sub/.git/config")
+
+
+@pytest.mark.parametrize("changed", CHANGED)
+async def test_nothing_is_pushed_where_settings_have_changed_since_the_question(
+    work: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    (work.parent / "user").mkdir()
+    monkeypatch.setenv("HOME", str(work.parent / "user"))
+    (work.parent / "outside.git/hooks/pre-receive").unlink()
+    git(work, "init", "-q", "sub")
+    git(work / "sub", "commit", "-q", "--allow-empty", "-m", "s")
+    git(work, "add", "sub")
     git(work, "config", "remote.origin.url", f"{work.parent}/outside.git")
-    delivered = await deliver(report_of(work), "push", "", Words("en"), agreed="https://nowhere.invalid/a")
+    for name in ("more.cfg", "new.cfg"):
+        git(work, "config", "--add", "include.path", f"../{name}")
+    (work / "more.cfg").write_text("")
+    report, agreed = report_of(work), await push_place(Git(work))
+    settings = work.parent / changed if changed.startswith("user") else work / changed
+    with settings.open("a") as config:
+        config.write("[core]\n\tabbrev = 10\n")
+    delivered = await deliver(report, "push", "", Words("en"), agreed=agreed)
     assert delivered.why and delivered.why.key == "fleet.deliver.moved"
+    assert (await deliver(report, "push", "", Words("en"), agreed=await push_place(Git(work)))).where

@@ -12,7 +12,7 @@ from duckflow.cli.fleet_table import agreed, aligned, tell
 from duckflow.cli.parser import Options
 from duckflow.errors import UsageError
 from duckflow.fleet.attempt import Workshop
-from duckflow.fleet.deliver import Delivered, check_state, deliver, push_address
+from duckflow.fleet.deliver import Delivered, PushPlace, check_state, deliver, push_place, require_unmoved
 from duckflow.fleet.engine import TaskState
 from duckflow.fleet.merge import MergeResult, merge
 from duckflow.fleet.ranking import rank, side_by_side, why_first
@@ -21,6 +21,7 @@ from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
 from duckflow.safety.git import Git
 from duckflow.safety.secrets import secret_parts
+from duckflow.state.data import said
 from duckflow.ui.streams import print_err, print_out
 
 if TYPE_CHECKING:
@@ -44,21 +45,21 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
     ready_tasks = [(state, report) for state in local_tasks if (report := _picked(engine, state))]
     if not ready_tasks:
         raise UsageError("fleet.deliver.none", fleet=fleet)
-    agreed_remotes: list[str] = []
+    agreed_places: list[PushPlace] = []
     for state, report in ready_tasks:
         delivery_way = options.deliver or state.task.deliver
         repository = Path(report.order.task.repository)
         workshop.admit(repository)
         values = {"task": state.task.name, "branch": report.branch, "onto": state.task.onto}
         values |= {"repository": state.task.remote or str(repository)}
-        agreed_remotes.append(await push_address(Git(repository)))
-        print_err(plain(words(f"fleet.deliver.will_{delivery_way}", **values, remote=agreed_remotes[-1] or "–")))
+        agreed_places.append(await push_place(Git(repository)))
+        print_err(plain(words(f"fleet.deliver.will_{delivery_way}", **values, remote=agreed_places[-1].remote or "–")))
     if not options.yes and not (sys.stdin.isatty() and agreed("fleet.deliver.sure", words)):
         tell(words("fleet.deliver.not"))
         return 1
     results: list[dict[str, Any]] = []
-    for (state, report), remote in zip(ready_tasks, agreed_remotes, strict=True):
-        delivery = await _deliver_one(engine, state, report, options, workshop, remote)
+    for (state, report), place in zip(ready_tasks, agreed_places, strict=True):
+        delivery = await _deliver_one(engine, state, report, options, workshop, place)
         reason = words.phrase(delivery.why) if delivery.why else ""
         results.append({"task": state.task.name, "where": delivery.where, "why": reason})
         if not options.json:
@@ -70,18 +71,22 @@ async def deliver_fleet(engine: "Engine", fleet: str, task: str, options: Option
 
 
 async def _deliver_one(
-    engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop, remote: str
+    engine: "Engine", state: TaskState, report: AttemptReport, options: Options, workshop: Workshop, place: PushPlace
 ) -> Delivered:
     delivery_way = options.deliver or state.task.deliver
     name = state.task.name
     if delivery_way == "merge" and state.state != "merged":
+        try:
+            await require_unmoved(Git(Path(report.order.task.repository)), place)
+        except UsageError as problem:
+            return Delivered(why=said(problem))
         merge_result = await merge(report, workshop)
         if merge_result.outcome not in ("merged", "already"):
             return Delivered(why=merge_result.why)
         engine.merged(state.fleet, name, merge_result.commit)
     # Attempts were searched for secrets when they were made. This searches everything that was committed since.
     secrets = secret_parts(os.environ.get(variable, "") for variable in state.task.secrets)
-    delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets, remote)
+    delivery = await deliver(report, delivery_way, os.environ.get(CREATOR, ""), workshop.words, secrets, place)
     if delivery.where:
         engine.delivered(state.fleet, name, delivery.where)
     return delivery

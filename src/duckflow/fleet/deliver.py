@@ -1,5 +1,6 @@
 """Delivers results: pushes the attempt's branch, opens a pull request, or pushes the user's branch."""
 
+import asyncio
 import json
 import os
 import shlex
@@ -19,7 +20,8 @@ from duckflow.programs.launch import Launch
 from duckflow.programs.run import collect
 from duckflow.safety.files import read_plain
 from duckflow.safety.git import Git
-from duckflow.safety.settings_files import INCLUDES
+from duckflow.safety.repository import find_repository
+from duckflow.safety.settings_files import INCLUDES, Stamp, settings_stamps
 from duckflow.state.data import Phrase, said
 
 ORIGIN = "origin"
@@ -56,19 +58,41 @@ class Delivered(NamedTuple):
     why: Phrase | None = None
 
 
+class PushPlace(NamedTuple):
+    """Where a push goes, and stamps of the settings that decide what git starts in the repository."""
+
+    remote: str
+    settings: dict[str, Stamp]
+
+
+async def push_place(git: Git) -> PushPlace:
+    stamps = await asyncio.to_thread(lambda: settings_stamps(find_repository(git.folder)))
+    return PushPlace(await push_address(git), stamps)
+
+
+async def require_unmoved(git: Git, agreed: PushPlace | None) -> None:
+    """Raises a UsageError if the place of a push, or git's settings, have changed since the user was asked."""
+    if agreed and (place := await push_place(git)) != agreed:
+        raise UsageError("fleet.deliver.moved", remote=place.remote or "–", repository=str(git.folder))
+
+
 async def deliver(
-    report: AttemptReport, how: Delivery, creator: str, words: Words, secrets: Sequence[str] = (), agreed: str = ""
+    report: AttemptReport,
+    how: Delivery,
+    creator: str,
+    words: Words,
+    secrets: Sequence[str] = (),
+    agreed: PushPlace | None = None,
 ) -> Delivered:
     """Delivers a result with the user's git and credentials. `creator` is the user's own command that opens pull
-    requests; `secrets` are texts that must not leave the machine. `agreed` is the address that the user was shown."""
+    requests; `secrets` are texts that must not leave the machine. `agreed` is the place as the user was shown it."""
     task = report.order.task
     git = Git(Path(task.repository))
     try:
         remote = await push_address(git)
         if not remote:
             raise UsageError("fleet.deliver.no_remote", repository=task.repository)
-        if agreed not in ("", remote):
-            raise UsageError("fleet.deliver.moved", remote=remote, repository=task.repository)
+        await require_unmoved(git, agreed)
         if how == "merge":
             await _push(git, await git.commit_of(f"refs/heads/{task.onto}"), task.onto, secrets)
             return Delivered(f"{remote} {task.onto}")

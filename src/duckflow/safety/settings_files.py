@@ -61,6 +61,12 @@ def users_settings() -> list[str]:
     return [*files, *included_by(files)]
 
 
+def settings_stamps(repository: Repository | None) -> dict[str, Stamp]:
+    """Returns stamps of all files with settings that count here, whether they are there or not."""
+    files = [file for each in (with_inner(repository) if repository else ()) for file in settings_of(each)]
+    return {file: stamp_of(Path(file)) for file in (*files, *users_settings())}
+
+
 def included_files(repository: Repository | None) -> list[str]:
     """Returns all files that the user's settings include, and those of the repository and the ones within it."""
     repositories = with_inner(repository) if repository else []

@@ -22,6 +22,7 @@ from duckflow.safety.settings_files import (
     names_program,
     read_file,
     settings_of,
+    settings_stamps,
     stamp_of,
     users_settings,
     with_inner,
@@ -97,20 +98,19 @@ class StartedByCommit(NamedTuple):
 
 def started_by_commit(repository: Repository) -> StartedByCommit:
     """Returns what git starts when it commits here, with what it starts in the repositories that the index names."""
-    top, names, stamps = repository.top, dict[str, None](), dict[str, Stamp]()
+    top, names, stamps = repository.top, dict[str, None](), settings_stamps(repository)
     for each in with_inner(repository):
-        programs, files = _programs_in(each), settings_of(each)
+        programs = _programs_in(each)
         if each is not repository:
             hooks = each.common / "hooks"
             programs = [path for path in programs if path.parent != hooks or path.name in HOOKS_OF_LOOKING]
-        naming_files = [file for file in files if names_program(file)]
+        naming_files = [file for file in settings_of(each) if names_program(file)]
         naming_files += [str(each.folder)] if each.unclear else []
         names |= dict.fromkeys(_short(path, repository) for path in (*programs, *map(Path, naming_files)))
-        decisive_paths = [*programs, *_named_by_programs(programs, each.top), *map(Path, files)]
+        decisive_paths = [*programs, *_named_by_programs(programs, each.top)]
         decisive_paths += [pointer] if (pointer := each.top / ".git").is_file() else []
         stamps |= {str(path): stamp_of(path) for path in decisive_paths}
     for file in users_settings():
-        stamps[file] = stamp_of(Path(file))
         if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top)) and names_program(file):
             names[_short(Path(file), repository)] = None
     return StartedByCommit(tuple(names), stamps)

@@ -20,6 +20,8 @@ IF_THERE = ("config.worktree", "commondir")
 REDIRECT = "commondir"
 """The name of a file in a git folder that sends git elsewhere for its configuration and hooks."""
 MODULE_DEPTH = 4
+MOST_INNER = 60
+"""The largest number of repositories further down that are guarded, since each takes mounts of its own."""
 
 LARGEST_READ = 1024 * 1024
 SETTLED = 2_000_000_000
@@ -113,7 +115,7 @@ def repositories(folder: Path) -> Repositories:
 
 def _further(folder: Path) -> Iterator[Path]:
     repository = find_repository(folder)
-    for inner_repository in with_inner(repository)[1:] if repository else ():
+    for inner_repository in with_inner(repository)[1 : MOST_INNER + 1] if repository else ():
         if (pointer := inner_repository.top / ".git").is_file():
             yield pointer
         for git_folder in {inner_repository.common, inner_repository.folder}:
