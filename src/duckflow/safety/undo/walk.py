@@ -80,13 +80,16 @@ class Survey:
 
     def touched_since(self, before: "Survey") -> dict[str, int]:
         """Counts the ignored files that are new, gone or different, by the ignored file or folder they are in. Caches
-        are left out."""
+        are left out, and so is what tools make anew, unless it is gone: a report that each run of the tests writes is
+        no loss, but a folder of packages has to be filled again."""
         count_by_folder: dict[str, int] = {}
         paths = (before.watched | self.watched).keys() - before.covered.keys()
         for path in (path for path in paths if not CACHE.search(path)):
             old_stamp, seen_entry = before.watched.get(path), self.covered.get(path)
             new = seen_entry.stamp if seen_entry else self.watched.get(path)
-            if old_stamp != new and (old_stamp or not before.unseen(path)) and (new or not self.unseen(path)):
+            is_remade = new is not None and made_anew(path)
+            is_known = (old_stamp or not before.unseen(path)) and (new or not self.unseen(path))
+            if old_stamp != new and is_known and not is_remade:
                 ignored_folder = self._place(before, path)
                 count_by_folder[ignored_folder] = count_by_folder.get(ignored_folder, 0) + 1
         return count_by_folder
