@@ -176,7 +176,17 @@ async def test_a_plan_that_only_changes_documents_gets_no_run_of_the_tests(
 @pytest.mark.parametrize(
     ("text", "reasons"),
     [
-        ("Writing the pond, then testing it.", ("Writing the pond", "then testing it.")),
+        ("Writing the pond, then testing it.", ("Writing the pond, then testing it.",) * 2),
+        (
+            "TypeError のメッセージに文字列を加え、テストを実行します。",
+            ("TypeError のメッセージに文字列を加え、テストを実行します。",) * 2,
+        ),
+        ("池を書き、テストを回します！結果も見せます。", ("池を書き、テストを回します！", "結果も見せます。")),
+        ("Version 3.12 of it; then the test", ("Version 3.12 of it; then the test",) * 2),
+        ("- writing, it\n- testing it", ("writing, it", "testing it")),
+        ("1. Writing the pond. 2. Testing it.", ("Writing the pond.", "Testing it.")),
+        ("(1) writing the pond, (2) testing it", ("writing the pond", "testing it")),
+        ("①池を書く ②テストを回す", ("池を書く", "テストを回す")),
         ("Writing the pond.\nTesting it.", ("Writing the pond.", "Testing it.")),
         ("池を書きます。テストを回します。", ("池を書きます。", "テストを回します。")),
         ("The pond, its test, and more", ("The pond, its test, and more",) * 2),

@@ -40,7 +40,9 @@ CUT_OFF = (
 CUT_OFF_SAYING = "Your answer was cut off at the limit of its length. Give it again, shorter, or call at once."
 WRITTEN_CALL = r"(?s)<tool_call>\s*(.*?)\s*</tool_call>"
 WRITTEN_DECISION = rf'(?:```(?:json)?\s*)?\{{\s*"(?:{"|".join(PLAIN_FIELDS)})"\s*:'
-LINE_END, SENTENCE_END, PART_END = r"\n", r"(?<=[.!])\s+|(?<=。)|\n", r"[,;]\s+|[、。]|(?<=[.!])\s+|\n"
+LINE_END, SENTENCE_END = r"\n", r"(?<=[^\d\s][.!?])\s+|(?<=[。！？])|\n"
+LIST_MARK = r"(?:^|(?<=\s))(?:[-*•・]|[(（]?\d{1,2}[.)）])\s+|[①-⑳]\s*"
+"""The mark before a part of a list."""
 FILE = re.compile(r"(?:[A-Za-z0-9_.-]+/)*[A-Za-z0-9_-]+\.[A-Za-z]\w{0,5}(?!\w)")
 LONGEST_LEAD_IN = 6
 QUOTE = r'(?<!\\)"'
@@ -203,9 +205,11 @@ def _reading(text: str, calls: Sequence[ToolCall], operations: Sequence[Operatio
 
 def _reasons(text: str, calls: Sequence[ToolCall], rationale: str) -> Iterator[str]:
     """Yields the reason of each call that the text before the calls gives. A text with as many lines, sentences or
-    parts as there are calls has one for each; otherwise all of it is for all of them."""
-    for sign in LINE_END, SENTENCE_END, PART_END:
-        parts = [shorten(part.strip(), 200) for part in re.split(sign, text) if part.strip()]
+    parts of a list as there are calls has one for each; otherwise all of it is for all of them. A sentence is never
+    split, because its parts depend on each other."""
+    for sign in LINE_END, SENTENCE_END, LIST_MARK:
+        parts = [shorten(re.sub(LIST_MARK, "", part).strip(" \n,;、"), 200) for part in re.split(sign, text)]
+        parts = [part for part in parts if part]
         if len(parts) == len(calls) > 1 and not any(_is_about_another(part, n, calls) for n, part in enumerate(parts)):
             return iter(parts)
     return iter([rationale] * len(calls))
