@@ -271,8 +271,8 @@ async def test_a_step_of_a_job_waits_until_the_agent_with_its_file_is_over(tmp_p
     await story.tell("yes")
     assert await story.tell("and one thing more") == "done"
     await job_ended(story)
-    waits = next(event for event in story.all(Noticed) if event.what.key == "job.step_waits")
-    assert dict(waits.what.values) == {"step": "first", "other": "work-1"}
+    waits = next(event for event in story.all(Noticed) if event.what.key == "job.step_waits_file")
+    assert dict(waits.what.values) == {"step": "first", "other": "work-1", "file": "a.py"}
     order = [event for event in story.events if isinstance(event, AgentEnded | TaskChanged)]
     assert isinstance(order[0], AgentEnded) and isinstance(order[1], TaskChanged)
 

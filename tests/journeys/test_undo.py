@@ -9,10 +9,14 @@ from typing import Any
 
 import pytest
 
+from duckflow.commands.status import recap
 from duckflow.commands.table import Commands
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
 from duckflow.state.changes import UndoScope
+from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
+from duckflow.ui.console.status_bar import status_bar
 from tests.journeys.plans import PROPOSE, Typing, job_ended, report, until, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -306,31 +310,68 @@ async def test_said_in_words_after_a_job_it_means_the_job(tmp_path: Path) -> Non
     await until(story, lambda: (story.folder / "list.txt").read_text() == "first:\nsecond:\nthird:\n")
 
 
-async def test_a_plan_whose_work_is_undone_is_open_again_until_the_redo(tmp_path: Path) -> None:
+@pytest.mark.parametrize("language", ["en", "ja"])
+async def test_a_plan_of_whose_work_nothing_is_left_is_withdrawn_until_the_redo(tmp_path: Path, language: str) -> None:
     check = "python3 -c 'import pond'"
+    now, ended = {
+        "en": ("Now its step: ", "A background job has ended"),
+        "ja": ("いまのステップ: ", "終わりました"),
+    }[language]
     steps: list[dict[str, Any]] = [{"name": name, "success": f"`{check}` exits with 0"} for name in ("write", "test")]
     steps[1]["depends_on"] = [1]
     write = act("file_ops.write_file", path="pond.py", content="ducks = 1\n")
     tasks = [
-        when("Now its step: write", {"tasks": [write, run(check)]}),
-        when("Now its step: test", {"tasks": [run(check)]}),
+        when(f"{now}write", {"tasks": [write, run(check)]}),
+        when(f"{now}test", {"tasks": [run(check)]}),
     ]
     run_all = decide(act("task_loop.run"), respond("It runs."), next_step="defer")
     replies: list[Any] = [PROPOSE, {"name": "Work", "steps": steps, "risks": []}, run_all, *tasks]
-    story = Story(tmp_path, [*replies, when("A background job has ended", report())])
+    replies += [when(ended, report()), decide(respond("Hello."))]
+    story, words = Story(tmp_path, replies, language=language), Words(language)
     await story.tell("do the work")
-    await story.tell("yes")
+    await story.tell({"en": "yes", "ja": "はい"}[language])
     assert (await job_ended(story)).status == "completed"
 
-    def shown() -> list[bool]:
+    def plan() -> Plan:
         assert story.session.state.plan
-        return [step.status == "completed" and bool(step.evidence) for step in story.session.state.plan.steps]
+        return story.session.state.plan
 
-    assert shown() == [True, True]
+    assert (plan().status, plan().all_done) == ("completed", True)
     await story.chat.undo.restore(back=True)
-    assert shown() == [False, False]
+    state = story.session.state
+    assert plan().status == "withdrawn" and state.five.goal == "" and state.heading == "do the work"
+    assert words("plan.status.withdrawn") in await story.chat.run_command("/plan")
+    assert "Work" not in status_bar(story.chat, words, 200)
+    await story.tell("hello")
+    asked = story.model.requests[-1].messages
+    assert note(language, "plan_withdrawn", plan="Work") in asked[-2].text + asked[-1].text
+    assert not any(line in asked[-1].text for line in ("Plan 'Work':", "計画「Work」:"))
+    again = story.restart([])
+    assert "1. write" not in str(recap(again.session.state, "", 0.0, words))
+    await again.chat.undo.restore(back=False)
+    restored = again.session.state.plan
+    assert restored and restored.status == "completed" and all(step.evidence for step in restored.steps)
+
+
+@pytest.mark.parametrize("worked_on", [False, True])
+async def test_a_plan_done_in_the_chat_is_withdrawn_too(tmp_path: Path, worked_on: bool) -> None:
+    """A later turn's work of its own is no part of the plan."""
+    write = act("file_ops.write_file", path="pond.py", content="ducks = 1\n")
+    done = act("plan_tool.update_step", id="1", status="completed")
+    steps = {"name": "Work", "steps": [{"name": "write pond.py", "success": "pond.py exists"}], "risks": []}
+    other = decide(act("file_ops.write_file", path="other.txt", content="x\n"), respond("ok"))
+    story = Story(tmp_path, [PROPOSE, steps, decide(write, done, respond("ok")), other])
+    await story.tell("do the work")
+    await story.tell("yes")
+    assert story.session.state.plan and story.session.state.plan.status == "completed"
+    if worked_on:
+        await story.tell("now the other one")
+        await story.chat.undo.restore(back=True)
+        assert story.session.state.plan.status == "completed"
+    await story.chat.undo.restore(back=True)
+    assert story.session.state.plan.status == "withdrawn"
     await story.chat.undo.restore(back=False)
-    assert shown() == [True, True]
+    assert story.session.state.plan.status == "completed"
 
 
 async def test_the_goal_of_a_turn_goes_with_all_its_work(tmp_path: Path) -> None:
@@ -362,7 +403,10 @@ async def test_a_step_is_open_again_if_a_file_of_it_is_undone(tmp_path: Path, wa
     if wanted.step:
         wanted = wanted._replace(step=plan.steps[1].step_id)
     await story.chat.undo.restore(back=True, scope=wanted)
+    plan = story.session.state.plan
+    assert plan
     done = [step.status == "completed" for step in plan.steps]
-    assert done == ([False] * 3 if wanted == UndoScope() else [True, False, True])
+    assert plan.status == "withdrawn" if wanted == UndoScope() else done == [True, False, True]
     await story.chat.undo.restore(back=False)
-    assert all(step.status == "completed" for step in plan.steps)
+    plan = story.session.state.plan
+    assert plan and plan.status == "completed" and all(step.status == "completed" for step in plan.steps)

@@ -52,6 +52,10 @@ class Lists:
             await may_end.wait()
 
 
+def path_shown(path: str) -> str:
+    return path.replace("lib/", "src/")
+
+
 async def moment() -> None:
     for _ in range(5):
         await asyncio.sleep(0)
@@ -89,7 +93,9 @@ async def test_a_step_waits_for_the_files_of_an_agent_and_says_so(session: Sessi
         running = [asyncio.create_task(lists.run(name, ends)) for name in ("one", "two")]
         await moment()
         assert lists.begun == ["two"]
-        assert [dict(notice.what.values) for notice in notices] == [{"step": "one", "other": "work-1"}]
+        assert [dict(notice.what.values) for notice in notices] == [
+            {"step": "one", "other": "work-1", "file": path_shown(path)}
+        ]
         locks.release("work-1")
         await moment()
         assert lists.begun == ["two", "one"]
@@ -112,6 +118,22 @@ async def test_two_lists_with_one_file_run_one_after_the_other(session: Session,
         await moment()
         assert lists.begun == ["one", "two"]
         other.cancel()
+
+
+async def test_a_step_that_waits_says_once_for_which_command(session: Session) -> None:
+    command = Task(task_id="run", operation="shell.run", effect="run", subject="command", args={"command": "pytest -q"})
+    running = Step(step_id="tests", name="Tests", task_list=TaskList(tasks=[command]))
+    locks, notices = planned(session, step("README", "README.md", "b.md"), running), list[Noticed]()
+    session.subscribe(lambda event: notices.append(event) if isinstance(event, Noticed) else None)
+    with locks.holding("README", JOB), locks.holding("tests", JOB):
+        for _ in range(2):
+            async with locks.when_free("README"):
+                waiting = asyncio.create_task(Lists(locks).run("tests", asyncio.Event()))
+                await moment()
+                waiting.cancel()
+                await moment()
+    values = {"step": "Tests", "other": "README", "runner": "Tests", "command": "shell.run pytest -q"}
+    assert [(notice.what.key, dict(notice.what.values)) for notice in notices] == [("job.step_waits_command", values)]
 
 
 async def test_the_first_of_steps_that_wait_for_each_other_goes_on(session: Session) -> None:

@@ -103,6 +103,6 @@ class PlanPermissions:
         """Takes back the rules of the plan with this id, and those of every plan that has ended or is not known."""
         for rule in [rule for rule in self._permissions.session if rule.plan]:
             plan = self._session.state.plans.get(rule.plan)
-            if plan is None or plan.plan_id == ended_id or plan.status in ("completed", "failed"):
+            if plan is None or plan.plan_id == ended_id or plan.is_over:
                 self._permissions.session.remove(rule)
                 self._session.emit(PermissionTaken(rule=rule.describe()))

@@ -150,14 +150,18 @@ class UndoKeeper:
         files, turn, name = ", ".join(undo_result.changed) or "-", undo_result.turn, undo_result.name
         key = f"{'turn' if not name else 'work'}_{'undone' if back else 'redone'}"
         for_model = note(self._session.state.language, key, turn=str(turn), work=name, files=files)
+        moved = undo_result.moved if back else undo_result.authors
+        remaining_authors = await self._undo().authors() if back else ()
         event = TurnUndone(
             turn=turn,
             name=name,
             back=back,
             changed=undo_result.changed,
             cleared=undo_result.cleared,
-            steps=tuple(author.step for author in undo_result.moved if author.step),
+            steps=tuple(author.step for author in moved if author.step),
             turns=tuple(author.turn for author in undo_result.gone if not author.job),
+            steps_left=tuple(author.step for author in remaining_authors if author.step),
+            turns_left=tuple(author.turn for author in remaining_authors if not author.job),
         )
         self._session.emit(event)
         self._session.emit(MessageAdded(message=Message(role="system", text=for_model, turn=self._session.state.turn)))

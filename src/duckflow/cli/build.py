@@ -61,7 +61,8 @@ from duckflow.tools.toolbox import Toolbox, packaged_operations
 from duckflow.work.approval import PlanAnswer, PlanApproval
 from duckflow.work.file_locks import FileLocks
 from duckflow.work.jobs import JobRunner
-from duckflow.work.plans import PlannedWork, StepChecks
+from duckflow.work.plans import PlannedWork
+from duckflow.work.step_checks import StepChecks
 
 if TYPE_CHECKING:
     from duckflow.cli.outside import Outside

@@ -150,7 +150,7 @@ def _plan_of(state: AgentState, paths: Sequence[str]) -> str:
     for plan in reversed(state.plans.values()):
         made_paths = {path for step in plan.steps for task in step.tasks for path in task.makes}
         text = "\n".join(step.text for step in plan.steps)
-        if plan.status not in ("draft", "failed") and all(path in made_paths or path in text for path in paths):
+        if plan.status != "draft" and not plan.given_up and all(path in made_paths or path in text for path in paths):
             return plan.goal
     return ""
 

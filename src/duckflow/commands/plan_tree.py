@@ -9,7 +9,7 @@ from duckflow.state.progress import job_progress, progress
 from duckflow.view.items import told_evidence
 
 MARKS = {"pending": "○", "in_progress": "▶", "completed": "✓", "failed": "✗"}
-UNVERIFIED = "?"
+UNVERIFIED, WITHDRAWN = "?", "–"
 RISK_LEVELS = ("low", "medium", "high")
 SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
 """States of a plan in which the plan is shown whenever it changes, whoever changed it."""
@@ -18,13 +18,15 @@ SHOWN_WHEN_CHANGED = frozenset({"draft", "in_progress"})
 def plan_tree(plan: Plan, words: Words) -> str:
     """Returns the plan's name and state, and its steps as branches."""
     status = words(f"plan.status.{plan.status}")
-    lines = [words("plan.title", name=plan.name, status=status, done=plan.done(), total=len(plan.steps))]
+    is_withdrawn = plan.status == "withdrawn"
+    done_steps = 0 if is_withdrawn else plan.done()
+    lines = [words("plan.title", name=plan.name, status=status, done=done_steps, total=len(plan.steps))]
     if plan.goal != plan.name:
         lines.append(f"│ {words('plan.goal', goal=plan.goal)}")
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     for number, step in enumerate(plan.steps, 1):
         is_last = number == len(plan.steps)
-        lines.append(f"{'└─' if is_last else '├─'} {_step(step, number, numbers, words)}")
+        lines.append(f"{'└─' if is_last else '├─'} {_step(step, number, numbers, words, is_withdrawn)}")
         success_text = words("plan.success", success=step.success) if step.success else ""
         description = step.description if step.description != step.name else ""
         files = words("plan.files", files=", ".join(step.files)) if step.files else ""
@@ -48,7 +50,9 @@ def risk_line(risk: str, words: Words) -> str:
     return risk
 
 
-def _step(step: Step, number: int, numbers: dict[str, int], words: Words) -> str:
+def _step(step: Step, number: int, numbers: dict[str, int], words: Words, is_withdrawn: bool) -> str:
+    if is_withdrawn:
+        return f"{WITHDRAWN} {number}. {step.name}"
     notes: list[str] = []
     if step.depends_on:
         needed_numbers = ", ".join(str(numbers[need]) for need in step.depends_on if need in numbers)
@@ -95,7 +99,7 @@ def job_summary(name: str, status: JobStatus, report: JobReport, words: Words) -
 def plan_bar(state: AgentState, words: Words) -> str:
     """Returns the progress of the current plan, for the status bar."""
     plan = state.plan
-    if plan is None or plan.status not in ("approved", "in_progress"):
+    if plan is None or not plan.under_way:
         return ""
     values = {"name": plan.name, "done": plan.done(), "total": len(plan.steps)}
     current_step = plan.current()

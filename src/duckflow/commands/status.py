@@ -42,7 +42,7 @@ def recap(state: AgentState, mode: str, now: float, words: Words) -> list[str | 
         lines += [words("agent.interrupted", agent=agent) for agent in interrupted_agents]
     if state.pending_gate:
         lines.append(_open_question(state.pending_gate, words))
-    if state.plan and state.plan.status != "completed":
+    if state.plan and not state.plan.is_over:
         lines.append(plan_tree(state.plan, words))
     if state.files_changed:
         lines.append(words("status.files", files=", ".join(state.files_changed)))

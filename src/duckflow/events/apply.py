@@ -42,9 +42,7 @@ CHECKS_KEPT = 12
 def is_past(state: AgentState, now: float) -> bool:
     """Says whether a new request has nothing to do with the old goal. That is assumed if the goal was reached, if its
     plan is over, or if the last message was long ago."""
-    goal_is_over = any(
-        plan.goal == state.five.goal for plan in state.plans.values() if plan.status in ("completed", "failed")
-    )
+    goal_is_over = any(plan.goal == state.five.goal for plan in state.plans.values() if plan.is_over)
     last_time = state.messages[-1].at if state.messages else now
     return state.phase is Phase.DONE or goal_is_over or now - last_time > A_WHILE
 
@@ -98,7 +96,9 @@ def follow_plan(state: AgentState, plan: Plan | None) -> None:
         steps = [*([current_step] if current_step else []), *remaining_steps]
         _change(state, goal=plan.goal, plan_brief=[step.name for step in steps])
         state.goal_turn = 0
-    elif plan.status in ("completed", "failed"):
+    elif plan.status == "withdrawn" and plan.goal == state.five.goal:
+        begin_anew(state)
+    elif plan.is_over:
         state.five.plan_brief = []
 
 

@@ -179,9 +179,13 @@ class TurnUndone(Event):
     cleared: tuple[str, ...] = ()
     """The files that are back as they were, because all changes of this session to them are undone."""
     steps: tuple[str, ...] = ()
-    """The steps of jobs some of whose changes an undo has undone."""
+    """The steps of jobs some of whose changes were undone or done again."""
     turns: tuple[int, ...] = ()
     """The turns of whose changes an undo has left nothing."""
+    steps_left: tuple[str, ...] = ()
+    """The steps of jobs whose changes an undo has left, at least in part."""
+    turns_left: tuple[int, ...] = ()
+    """The turns whose changes an undo has left, at least in part."""
 
 
 class ContextPruned(Event):

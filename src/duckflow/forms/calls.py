@@ -112,7 +112,7 @@ def plan_moments(state: AgentState) -> frozenset[PlanMoment]:
     """Returns the stages of planning that hold now, such as `draft`. They decide which operations on plans are
     offered."""
     plan = state.plan
-    if plan is None or plan.status in ("completed", "failed"):
+    if plan is None or plan.is_over:
         return frozenset({"none", "over"} if plan and plan.status == "completed" else {"none"})
     if plan.status == "draft":
         return frozenset({"draft"})

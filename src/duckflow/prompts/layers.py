@@ -122,7 +122,7 @@ def alternate(messages: Iterable[PromptMessage]) -> tuple[PromptMessage, ...]:
 def plan_line(state: AgentState) -> dict[str, str]:
     """Returns the values for the line about the plan that stands in every prompt."""
     plan = state.plan
-    if plan is None or plan.status == "completed":
+    if plan is None or plan.is_over:
         return {"plan_name": "", "plan_done": "", "plan_total": "", "plan_now": ""}
     step = plan.next_step()
     if plan.status == "draft":

@@ -283,9 +283,9 @@ class AgentState(MutableData):
 
     @property
     def heading(self) -> str:
-        """Returns a title for the session: the user's own, else the name of its latest plan that was not dropped, else
+        """Returns a title for the session: the user's own, else the name of its latest plan that was not given up, else
         its first words."""
-        plan = next((plan.name for plan in reversed(self.plans.values()) if plan.status != "failed"), "")
+        plan = next((plan.name for plan in reversed(self.plans.values()) if not plan.given_up), "")
         return self.named or plan or self.title
 
     @property

@@ -10,7 +10,9 @@ from duckflow.errors import UsageError
 from duckflow.state.action import Effect, Operation, first_given
 from duckflow.state.data import FrozenData, MutableData, holds, new_id
 
-PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed"]
+PlanStatus = Literal["draft", "approved", "in_progress", "completed", "failed", "withdrawn"]
+"""The states of a plan. `failed`: the user has dropped it. `withdrawn`: the user has undone all of its work; its steps
+stay as they were, so that a redo brings the plan back."""
 StepStatus = Literal["pending", "in_progress", "completed", "failed"]
 TaskStatus = Literal["pending", "in_progress", "completed", "failed", "interrupted", "cancelled"]
 
@@ -159,6 +161,15 @@ class Plan(MutableData):
     def under_way(self) -> bool:
         """Says whether the plan is approved and has not ended."""
         return self.status in ("approved", "in_progress")
+
+    @property
+    def given_up(self) -> bool:
+        """Says whether the user has dropped the plan, or undone all of its work."""
+        return self.status in ("failed", "withdrawn")
+
+    @property
+    def is_over(self) -> bool:
+        return self.status == "completed" or self.given_up
 
     def fingerprint(self) -> str:
         """Returns a text that differs whenever the plan differs at all: a yes counts only for the plan as shown."""
@@ -341,6 +352,12 @@ def touched(step: Step, named: bool = False) -> frozenset[str]:
         if task.status not in ("completed", "cancelled", "failed") and task.effect != "read":
             names.update(task.touches or ([] if named else [ANYTHING]))
     return frozenset(names)
+
+
+def next_command(step: Step) -> str:
+    """Returns the first open task of the step that may change any file; an empty text if there is none."""
+    open_tasks = (task for task in step.tasks if task.status not in ("completed", "cancelled", "failed"))
+    return next((task.line for task in open_tasks if task.effect != "read" and not task.touches), "")
 
 
 def has_none_left(step: Step) -> bool:

@@ -13,8 +13,9 @@ from duckflow.agent.session import Session
 from duckflow.clock import PausableTimeout
 from duckflow.events.types import Noticed
 from duckflow.safety.ignore_rules import Wildcard
-from duckflow.state.data import say
-from duckflow.state.plan import ANYTHING, Step, clash, held, lies_in, touched
+from duckflow.state.data import Phrase, say, shorten
+from duckflow.state.plan import ANYTHING, Step, clash, held, lies_in, next_command, touched
+from duckflow.state.progress import LINE
 
 WILD = r"[*?\[]"
 
@@ -24,6 +25,22 @@ class TakenFile(NamedTuple):
 
     path: str
     owner: str
+
+
+class Obstacle(NamedTuple):
+    """The step or agent that a step waits for, and the reason: a file that both change, or a command."""
+
+    owner: str
+    file: str = ""
+    runner: str = ""
+    """The step that runs the command: the waiting one or the other one."""
+    command: str = ""
+
+    def notice(self, step: str) -> Phrase:
+        if self.file:
+            return say("job.step_waits_file", step=step, other=self.owner, file=self.file)
+        command = shorten(self.command, LINE)
+        return say("job.step_waits_command", step=step, other=self.owner, runner=self.runner, command=command)
 
 
 class FileLocks:
@@ -43,6 +60,8 @@ class FileLocks:
         self._running: set[str] = set()
         """The steps whose tasks are running now."""
         self._waiting: set[str] = set()
+        self._announced: set[tuple[str, str]] = set()
+        """The steps that wait, or have waited, and the owners they waited for, as far as the user was told."""
         self._claims: dict[str, frozenset[str]] = {}
         """The files that each agent has reserved."""
         self._changing: dict[str, frozenset[str]] = {}
@@ -57,19 +76,19 @@ class FileLocks:
             yield
         finally:
             del self._begun[step_id]
+            self._announced = {wait for wait in self._announced if wait[0] != step_id}
             self._tell()
 
     @asynccontextmanager
     async def when_free(self, step_id: str) -> AsyncGenerator[None]:
         """Waits until the files of the step's open tasks are free. The tasks may run inside this context."""
-        named_owners: set[str] = set()
         self._waiting.add(step_id)
         self._tell()
         try:
-            while (step := self._step(step_id)) and (owner := self._in_the_way(step)):
-                if owner not in named_owners:
-                    self._session.emit(Noticed(what=say("job.step_waits", step=step.name, other=owner)))
-                named_owners.add(owner)
+            while (step := self._step(step_id)) and (obstacle := self._in_the_way(step)):
+                if (step_id, obstacle.owner) not in self._announced:
+                    self._announced.add((step_id, obstacle.owner))
+                    self._session.emit(Noticed(what=obstacle.notice(step.name)))
                 await self._freed.wait()
         finally:
             self._waiting.discard(step_id)
@@ -122,20 +141,23 @@ class FileLocks:
             del self._changing[agent]
             self._tell()
 
-    def _in_the_way(self, step: Step) -> str:
-        """Returns the name of the step or agent that has reserved files which this step would change; an empty text if
+    def _in_the_way(self, step: Step) -> Obstacle | None:
+        """Returns the step or agent that has reserved files which this step would change, with the reason; None if
         there is none."""
         wanted_files, named_files = self._files(touched(step)), self._files(touched(step, named=True))
         for agent, files in self._claims.items():
-            if clash(named_files, files):
-                return agent
+            if file := _shared_file(named_files, files):
+                return Obstacle(agent, file)
         other_steps = [other for other in self._steps() if other.step_id in self._begun and other is not step]
         for other in other_steps:
-            if other.step_id in self._running and clash(wanted_files, self._files(touched(other) | held(other))):
-                return other.name
+            other_files = self._files(touched(other) | held(other))
+            if other.step_id in self._running and clash(wanted_files, other_files):
+                runner = step if ANYTHING in wanted_files else other
+                return Obstacle(other.name, _shared_file(wanted_files, other_files), runner.name, next_command(runner))
         if all(other.step_id in self._waiting for other in other_steps) and self._is_first(step):
-            return ""
-        return next((other.name for other in other_steps if clash(named_files, self._files(held(other)))), "")
+            return None
+        held_files = ((other.name, _shared_file(named_files, self._files(held(other)))) for other in other_steps)
+        return next((Obstacle(name, file) for name, file in held_files if file), None)
 
     def _owner(self, agent: str, path: str) -> str:
         wanted_paths = frozenset((path,))
@@ -175,3 +197,11 @@ class FileLocks:
         folder = os.path.realpath(self._session.state.folder)
         full_path = Path.home() / path[2:] if path.startswith("~/") else Path(folder, path)
         return os.path.relpath(os.path.realpath(full_path), folder)
+
+
+def _shared_file(paths: Iterable[str], others: frozenset[str]) -> str:
+    """Returns the first of the paths that the others contain, too; an empty text if there is none, or if one of both
+    may touch any file."""
+    if ANYTHING in others:
+        return ""
+    return next((path for path in sorted(paths) if path != ANYTHING and clash(frozenset((path,)), others)), "")

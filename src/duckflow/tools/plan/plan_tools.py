@@ -252,6 +252,12 @@ def approved_plan(state: AgentState) -> Plan:
     plan = the_plan(state)
     if plan.status == "draft":
         raise ToolError("the plan is a draft: the user must say yes to it first", "plan.not_approved", name=plan.name)
+    if plan.status == "withdrawn":
+        raise ToolError(
+            "the user has undone the plan's work, so it is withdrawn: plan_tool.propose drafts a new one",
+            "plan.is_withdrawn",
+            name=plan.name,
+        )
     return plan
 
 

@@ -23,19 +23,23 @@ def job_bars(state: AgentState, words: Words, glyphs: Glyphs, columns: int) -> l
     for job in state.live_jobs():
         job_progress = progress(state, job)
         key = "job.bar_paused" if job.status == "paused" else "job.bar"
-        # A job with a single step counts tasks instead of steps.
-        done_count, total_count = (
-            (job_progress.done, job_progress.total)
-            if job_progress.steps == 1
-            else (job_progress.steps_done, job_progress.steps)
-        )
-        job_text = words(key, job=job.name, done=done_count, total=total_count)
-        lines.append(f"{job_text} {bar(done_count, total_count)} {_doing(job, job_progress, words)}")
+        parts = (words(key, job=job.name), _count(job_progress, words), _doing(job, job_progress, words))
+        lines.append(" ".join(part for part in parts if part))
     for agent in state.agents.values():
         if agent.status == "running":
             doing_text = words("agent.status.waits") if agent.question else agent.doing or agent.task
             lines.append(words("agent.bar", agent=agent.agent_id, elapsed=duration(agent.took()), doing=doing_text))
     return [glyphs.fit(fitted(plain(line), columns - 1)) for line in lines]
+
+
+def _count(now: Progress, words: Words) -> str:
+    """Returns how far a job is. A job with a single step counts tasks instead of steps. Nobody knows how many tasks the
+    step will take, so there is a bar only while some of them are open."""
+    if now.steps > 1:
+        return f"{now.steps_done}/{now.steps} {bar(now.steps_done, now.steps)}"
+    if now.left:
+        return f"{now.done}/{now.total} {bar(now.done, now.total)}"
+    return words("job.bar_done", done=now.done) if now.done else ""
 
 
 def _doing(job: Job, now: Progress, words: Words) -> str:
