@@ -2,8 +2,9 @@
 
 import pytest
 
-from duckflow.i18n.typed import read_line, wish_in
+from duckflow.i18n.typed import means_stop, read_line, split_pause, wish_in
 from duckflow.state.agent import AgentState, Job, JobStatus
+from tests.i18n.stop_words import NO_PAUSES, PAUSES, PAUSES_WITH_MORE
 
 
 def state(status: JobStatus = "running") -> AgentState:
@@ -70,3 +71,21 @@ def test_words_for_going_on_mean_a_job_only_when_one_has_stopped(text: str) -> N
 )
 def test_a_line_that_begins_with_a_path_is_a_message(line: str, meaning: str) -> None:
     assert read_line(line, AgentState(), (), ()) == meaning
+
+
+@pytest.mark.parametrize("text", PAUSES)
+def test_words_that_pause_running_work(text: str) -> None:
+    assert wish_in(text, state()) == "pause" and split_pause(text, state()) is None
+    assert means_stop(text, "en"), "a turn stops at them, too"
+
+
+@pytest.mark.parametrize(("text", "rest"), PAUSES_WITH_MORE.items())
+def test_words_that_pause_running_work_and_say_more(text: str, rest: str) -> None:
+    split = split_pause(text, state())
+    assert wish_in(text, state()) is None and split and split.rest == rest
+    assert split_pause(text, state("paused")) is None
+
+
+@pytest.mark.parametrize("text", NO_PAUSES)
+def test_words_that_only_look_like_a_pause(text: str) -> None:
+    assert wish_in(text, state()) is None and split_pause(text, state()) is None

@@ -1,6 +1,7 @@
 """Work in the background while the conversation goes on."""
 
 import asyncio
+import json
 import random
 import shutil
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from duckflow.events.types import Noticed
 from duckflow.events.work import JobChanged, JobEnded, StepTold, TaskChanged
+from duckflow.i18n.template import note
 from duckflow.llm.scripted import ScriptedReply
 from duckflow.state.agent import Job
 from duckflow.state.question import Answer, Question
@@ -82,7 +84,10 @@ async def test_the_same_question_goes_to_the_model_when_nothing_runs(tmp_path: P
     assert story.said() == ["Nothing is going on."]
 
 
-@pytest.mark.parametrize(("pause", "resume"), [("pause", "resume"), ("ちょっと止めて", "再開してください")])
+@pytest.mark.parametrize(
+    ("pause", "resume"),
+    [("wait, stop there for a moment", "resume"), ("待って、そこまで", "再開してください"), ("pause", "carry on")],
+)
 async def test_a_paused_job_writes_nothing_until_it_is_resumed(tmp_path: Path, pause: str, resume: str) -> None:
     story = await started(tmp_path, [body("a.py", delay=0.1), body("b.py"), REPORT])
     await until(story, lambda: statuses(story)[0] == "in_progress")
@@ -93,6 +98,32 @@ async def test_a_paused_job_writes_nothing_until_it_is_resumed(tmp_path: Path, p
     await story.tell(resume)
     assert (await job_ended(story)).status == "completed"
     assert (story.folder / "b.py").exists()
+
+
+@pytest.mark.parametrize("typed", [False, True])
+@pytest.mark.parametrize(
+    ("language", "line", "rest"),
+    [
+        ("en", "wait, stop there for a moment. What is in a.py?", "What is in a.py?"),
+        ("ja", "一旦止めて。a.py には何がある？", "a.py には何がある？"),
+    ],
+)
+async def test_what_follows_the_words_to_pause_goes_to_the_model(
+    tmp_path: Path, language: str, line: str, rest: str, typed: bool
+) -> None:
+    talk = ScriptedReply(json.dumps(decide(respond("Nothing yet."))), when=rest)
+    tasks = {"tasks": [act("shell.run", command="sleep 60")]}
+    story = await started(tmp_path, [talk], tasks, language=language)
+    await until(story, lambda: statuses(story)[0] == "in_progress")
+    if typed:
+        assert story.chat.take(line).result().meaning == "message"
+        await until(story, lambda: "Nothing yet." in story.said())
+    else:
+        await story.tell(line)
+    assert (job(story).status, story.said()[-1]) == ("paused", "Nothing yet.")
+    request = story.model.requests[-1].messages[-1].text
+    assert note(language, "job_listens_paused")[:20] in request and line not in request
+    await story.chat.aclose()
 
 
 @pytest.mark.parametrize("cancel", ["cancel it", "ジョブを中止して"])

@@ -32,7 +32,7 @@ from duckflow.events.views import (
     Unheard,
 )
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
+from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring, split_pause
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import Phrase, say
@@ -191,6 +191,10 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 unheard_text = self.interrupt()
                 replies = (say("turn.unheard", text=unheard_text),) if unheard_text else ()
+            case "message" if split := split_pause(text, self.state):
+                self.session.emit(LineTaken(text=split.pause))
+                self.work.control("pause")
+                self._hear_message(split.rest, read)
             case "message":
                 self._hear_message(text, read)
             case "answer":
@@ -223,6 +227,10 @@ class ChatLoop:
                 self.session.emit(Noticed(what=phrase))
             await self.work.controlled()
             return "done"
+        if wish is None and (split := split_pause(text, self.state)):
+            self.work.control("pause")
+            await self.work.controlled()
+            text = split.rest
         if wish is None and (command := self._restoring(text)):
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))

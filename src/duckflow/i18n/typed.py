@@ -51,6 +51,34 @@ def means_pause(text: str, language: str) -> bool:
     return _is(text, "pause", language)
 
 
+class PauseWithMore(NamedTuple):
+    """A line that begins with words to pause running work, and then says something else."""
+
+    pause: str
+    rest: str
+
+
+SENTENCE_END = r"[。！]+|[.!]+(?=\s|$|[^\x00-\x7f])|\n"
+PAUSE_END = rf"{SENTENCE_END}|[,;，；、—–]+|\s-\s"
+
+
+def split_pause(text: str, state: AgentState) -> PauseWithMore | None:
+    """Splits a line into the words that pause the running jobs and what it says after them; None for any other line. A
+    bare verb before a comma may also be the first of a list of words."""
+    if not state.at_work or means_pause(text, state.language):
+        return None
+    line, language = text.strip(), state.language
+    ends = [*re.finditer(PAUSE_END, line)]
+    joints = [joint for rule in patterns("wishes.joint", line, language) for joint in rule.finditer(line)]
+    for end in sorted((*ends, *joints), key=lambda mark: mark.end(), reverse=True):
+        head, rest = line[: end.start()], line[end.end() :].lstrip(JOINT)
+        is_list = not re.fullmatch(SENTENCE_END, end[0]) and begins("wishes.listing", rest.casefold(), language)
+        is_pause = _is(head, "halt", language) and end in ends and not is_list
+        if rest and (is_pause or _is(head, "halt_sure", language)):
+            return PauseWithMore(head, _without_joint(rest, language))
+    return None
+
+
 def restoring(text: str, state: AgentState) -> str:
     """Returns the command for a line that only wants to take back the last changes or the last undo, if there are any;
     an empty text for any other line."""
@@ -125,8 +153,12 @@ def _split_at(name: str, line: str, language: str) -> tuple[str, str] | None:
         return None
     head = line[: sign.start()] or sign[0]
     rest = line[len(head) :].lstrip(JOINT)
+    return head, _without_joint(rest, language)
+
+
+def _without_joint(rest: str, language: str) -> str:
     joint = begins("requests.clause_joint", rest, language)
-    return head, rest[joint.end() :].lstrip(JOINT) if joint else rest
+    return rest[joint.end() :].lstrip(JOINT) if joint else rest
 
 
 def _goes_elsewhere(text: str, language: str) -> bool:

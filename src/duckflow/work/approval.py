@@ -210,7 +210,7 @@ def _may_agree(text: str, whole: WholeAnswer, language: str) -> bool:
 def _told_of_jobs(turn: TurnSoFar) -> str:
     """Returns a note for the model: how a message reaches a job, and what the user sees at the open question (Gate) of
     a job, which the message may be about."""
-    lines = [turn.note("job_listens")]
+    lines = [turn.note("job_listens" if turn.state.at_work else "job_listens_paused")]
     for question in (job.question for job in turn.state.live_jobs() if job.question):
         if job_gate := question.gate:
             action = told_action(job_gate, Path(turn.state.folder))[:LONGEST_ACTION]

@@ -1,5 +1,4 @@
-"""The plan and its jobs as the user controls them, and the checks that reopen a completed step when its evidence no
-longer holds."""
+"""The plan and its jobs as the user controls them."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
