@@ -77,6 +77,33 @@ async def test_a_no_leaves_everything_as_it_is(tmp_path: Path) -> None:
     assert note("en", "refused_why", reason="keep it") in story.prompt()
 
 
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(
+    ("language", "answer"),
+    [("en", "no"), ("en", "no, not like this"), ("ja", "いいえ"), ("ja", "いいえ、そうではなくて")],
+)
+async def test_after_a_no_to_one_undo_nothing_that_stands_behind_it_is_asked_or_run(
+    tmp_path: Path, language: str, answer: str, native: bool
+) -> None:
+    undo = [act("undo.turn", of=wish) for wish in ("second", "first")]
+    check = act("shell.run", command="touch checked")
+    files = [act("file_ops.write_file", path=name, content="x\n") for name in ("a.txt", "b.txt")]
+    replies = [decide(file, respond("ok")) for file in files]
+    back = decide(*undo, check, next_step="continue")
+    story = Typing(tmp_path, [*replies, back, decide(respond("ok"))], language=language, native=native)
+    for wish in ("first", "second"):
+        await story.tell(wish)
+    turn = asyncio.create_task(story.tell("take back both"))
+    await story.asked()
+    await story.chat.take(answer)
+    await turn
+    assert len(story.questions) == 1
+    assert {path.name for path in story.folder.iterdir()} == {"a.txt", "b.txt"}
+    why = note(language, "not_run_refused")
+    assert sum(why in message.text for message in story.session.state.messages) == 2
+    assert story.said()[-1] == "ok"
+
+
 @pytest.mark.parametrize(
     ("language", "said"),
     [

@@ -32,7 +32,7 @@ from duckflow.events.views import (
     Unheard,
 )
 from duckflow.i18n.template import note
-from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring, split_pause
+from duckflow.i18n.typed import SLASH, means_stop, read_line, restoring
 from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import Phrase, say
@@ -113,6 +113,10 @@ class BackgroundWork(InnerWork, Protocol):
         """Answers a line about running work immediately. Returns None when the line is about something else."""
         ...
 
+    def pause_first(self, text: str) -> str:
+        """Pauses the running jobs if a line begins with words for that. Returns what the line says besides."""
+        ...
+
     async def controlled(self) -> None:
         """Waits until every pause, continuation and cancellation of a job that the user wanted has taken effect."""
         ...
@@ -191,12 +195,8 @@ class ChatLoop:
                 self.session.emit(LineTaken(text=text))
                 unheard_text = self.interrupt()
                 replies = (say("turn.unheard", text=unheard_text),) if unheard_text else ()
-            case "message" if split := split_pause(text, self.state):
-                self.session.emit(LineTaken(text=split.pause))
-                self.work.control("pause")
-                self._hear_message(split.rest, read)
             case "message":
-                self._hear_message(text, read)
+                self._hear_message(self.work.pause_first(text), read)
             case "answer":
                 return self.answer(self._question(question_id or "").question_id, text)
             case "command":
@@ -227,10 +227,7 @@ class ChatLoop:
                 self.session.emit(Noticed(what=phrase))
             await self.work.controlled()
             return "done"
-        if wish is None and (split := split_pause(text, self.state)):
-            self.work.control("pause")
-            await self.work.controlled()
-            text = split.rest
+        text = self.work.pause_first(text) if wish is None else text
         if wish is None and (command := self._restoring(text)):
             if lines := await self.run_command(command):
                 self.session.emit(Noticed(what=say("talk.quoted", text=lines)))

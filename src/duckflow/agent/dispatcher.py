@@ -88,9 +88,10 @@ class Dispatched:
         words = self.said_at_gate.pop(result.action_id, "")
         return result.model_copy(update={"for_model": f"{result.for_model}\n{words}"}) if words else result
 
-    def stop_for(self, reason: Stop) -> None:
+    def stop_for(self, reason: Stop, refusal: str = "", wished: bool = False) -> None:
         """Sets the reason to stop. A question remains the reason, even if a read beside it fails."""
         self.stop = self.stop if self.stop in ASKING else reason
+        self.refusal, self.wished = refusal or self.refusal, wished or self.wished
 
     @property
     def why_not_run(self) -> str:
@@ -307,6 +308,8 @@ class Dispatcher:
         if result.effect == "run":
             result = await self._doubts.look(result, actor)
         await self._finish(result, done, actor, unasked)
+        if outcome.declined:
+            done.stop_for("refused", outcome.for_model, wished=outcome.declined == "wished")
         if tool.asks(call.args, self._session.state.language):
             done.stop = "question"
 
@@ -342,8 +345,7 @@ class Dispatcher:
             await self._fail(action, self._hooks.refusal(action, no.reason) if no.by_hook else tool_error, done, actor)
         if no.by_hook:
             return others
-        done.stop_for("nobody" if no.nobody else "refused")
-        done.refusal, done.wished = no.reason, no.wish
+        done.stop_for("nobody" if no.nobody else "refused", no.reason, no.wish)
         return others
 
     def _note(self, key: str, **values: str) -> str:
@@ -362,12 +364,8 @@ def _objection(action: Action, reading: ParsedReply, phase: Phase) -> ToolError 
         return ToolError(f"not run: your own check says no ({objection})", "tool.objection", reason=objection)
     if phase is Phase.EXECUTION:
         return None
-    return ToolError(
-        f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}",
-        "tool.wrong_phase",
-        operation=action.operation,
-        phase=phase,
-    )
+    text = f"not run: {action.operation} changes things and needs step EXECUTION, but the step is {phase}"
+    return ToolError(text, "tool.wrong_phase", operation=action.operation, phase=phase)
 
 
 def _is_said_again(decision: Decision, last: Sequence[ActionResult], waiting: Sequence[Action], language: str) -> bool:

@@ -47,6 +47,9 @@ class Done(NamedTuple):
     pictures: tuple[Picture, ...] = ()
     check: CheckReport | None = None
     """The report of a run of tests or of another check."""
+    declined: Literal["", "refused", "wished"] = ""
+    """The user was asked by the tool itself, and said no, or wants something else first. The call did not fail, but
+    what comes after it in the same reply is not run."""
 
 
 class ChangeLimit(NamedTuple):

@@ -51,8 +51,9 @@ class TakeTurnBack(Tool[TakeBackArgs]):
         answer = await self._ask(undo_question(preview, back=True))
         if answer.choice not in ("yes", "all"):
             # The user has decided, so the call did not fail.
-            key = "wished" if answer.choice == "wish" else "refused_why" if answer.text else "refused"
-            return Done(note(self._state.language, key, reason=answer.text), say("undo.left"))
+            declined = "wished" if answer.choice == "wish" else "refused"
+            key = "refused_why" if declined == "refused" and answer.text else declined
+            return Done(note(self._state.language, key, reason=answer.text), say("undo.left"), declined=declined)
         scope = scope._replace(paths=answer.paths or scope.paths)
         only_own_changes = answer.choice == "yes" and not preview.nothing_else
         undo_result = await self._undo.restore(back=True, only_own=only_own_changes, scope=scope)

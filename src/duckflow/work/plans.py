@@ -9,9 +9,10 @@ from duckflow.agent.policies.policy import Ending
 from duckflow.agent.session import Session
 from duckflow.agent.turns import Turns
 from duckflow.errors import Outcome, ToolError, UsageError
+from duckflow.events.talking import LineTaken
 from duckflow.events.types import Noticed, PlanChanged
 from duckflow.events.views import JobWish
-from duckflow.i18n.typed import wish_in
+from duckflow.i18n.typed import split_pause, wish_in
 from duckflow.state.data import Phrase, said, say
 from duckflow.state.plan import Plan
 from duckflow.state.progress import job_progress, told_end
@@ -100,6 +101,14 @@ class PlannedWork:
             case wish:
                 self.control(wish)
                 return ()
+
+    def pause_first(self, text: str) -> str:
+        split = split_pause(text, self._session.state)
+        if split is None:
+            return text
+        self._session.emit(LineTaken(text=split.pause))
+        self.control("pause")
+        return split.rest
 
     async def _approve(self, shown: str) -> str | Ending:
         """Approves the draft that was shown. A turn that ran in between may have replaced it by another draft."""
