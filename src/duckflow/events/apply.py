@@ -57,7 +57,7 @@ def begin_anew(state: AgentState) -> None:
 def hear(state: AgentState, constraints: Sequence[str]) -> None:
     """Notes that the user has spoken. This answers the open question, and adds the user's new constraints to the older
     ones."""
-    state.heard = True
+    state.heard, state.said_last = True, ""
     answered(state)
     if constraints:
         _change(state, constraints=[*constraints, *(old for old in state.five.constraints if old not in constraints)])
@@ -172,6 +172,7 @@ def apply(state: AgentState, event: happened.Event) -> None:
         case happened.QuestionAsked():
             _open_question(state, event.question, event.at)
         case happened.QuestionClosed():
+            _hear_answer(state, event)
             _close_question(state, event.question_id, event.at)
             state.heard |= bool(event.answer and event.answer.text)
         case happened.TurnUndone():
@@ -347,6 +348,15 @@ def _open_question(state: AgentState, question: Question, now: float) -> None:
         job.question, job.asked_at = question, now
     else:
         state.pending_gate = question
+
+
+def _hear_answer(state: AgentState, event: happened.QuestionClosed) -> None:
+    """Notes the words with which the user has answered a question, unless they are a secret."""
+    questions = [state.pending_gate, *(job.question for job in (*state.jobs.values(), *state.agents.values()))]
+    question = next((each for each in questions if each and each.question_id == event.question_id), None)
+    words = (event.answer.said or event.answer.text) if event.answer else ""
+    if words and not (question and question.secret):
+        state.said_last = shorten(words, 200)
 
 
 def _close_question(state: AgentState, question_id: str, now: float) -> None:

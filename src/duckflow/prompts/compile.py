@@ -6,7 +6,8 @@ from typing import NamedTuple
 from duckflow.events.views import ContextPart
 from duckflow.forms.calls import renamed, timely
 from duckflow.forms.form import Form
-from duckflow.i18n.template import quoted, render
+from duckflow.i18n.template import one_line, quoted, render
+from duckflow.i18n.words import languages_in
 from duckflow.prompts.compact import CompactLayers
 from duckflow.prompts.layers import Count, Layers, plan_line, without_pictures
 from duckflow.state.action import PROPOSE_PLAN, READ_SKILL, RECALL, Action, Operation
@@ -196,6 +197,7 @@ class Compiler:
         form, layers = moment.form, self._layers(moment.profile)
         shared_values = {
             "constraints": "; ".join(state.five.constraints),
+            "said_last": one_line(state.said_last) if _is_in_another_language(state, history) else "",
             "note": renamed(moment.note, self.operations(), form.name),
             **plan_line(state),
             "evidence": moment.evidence,
@@ -212,3 +214,9 @@ def _tokens(count: Count, *texts: str) -> int:
 def _open_texts(history: Iterable[Message]) -> tuple[str, ...]:
     """Returns the messages that the user typed or lets the model see. Other texts of a request may quote them."""
     return tuple(message.text for message in history if message.is_open)
+
+
+def _is_in_another_language(state: AgentState, history: Sequence[Message]) -> bool:
+    """Says whether the user's answer at a question is in another language than their latest message."""
+    words, language = state.said_last, state.language
+    return bool(words) and languages_in(words, language) != languages_in(last_request(history), language)

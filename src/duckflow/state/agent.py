@@ -233,6 +233,8 @@ class AgentState(MutableData):
     five: FiveItems = Field(default_factory=FiveItems)
     heard: bool = False
     """True if the user has spoken since the model's last Decision."""
+    said_last: Line200 = ""
+    """The user's latest words, if they answered a question; empty if they are the user's latest message."""
     asked: Line100 = ""
     """The model's open question, which the user's next words may answer."""
     context_refs: list[str] = Field(default_factory=list[str])
@@ -324,6 +326,7 @@ class AgentState(MutableData):
         self.decision_log = [line for line in self.decision_log if not holds(line, words)]
         self.last_delta = "" if holds(self.last_delta, words) else self.last_delta
         self.title = "" if holds(self.title, words) else self.title
+        self.said_last = "" if holds(self.said_last, words) else self.said_last
         for plan in self.plans.values():
             plan.forget(words)
         for job in self.jobs.values():

@@ -7,6 +7,7 @@ from duckflow.prompts.layers import record_line
 from duckflow.state.agent import Job, JobReport, JobStatus
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import shorten
+from duckflow.state.message import last_request
 from duckflow.state.plan import Task
 from duckflow.state.progress import progress, steps_of
 from duckflow.tools.plan.drafting import Drafter, drafted
@@ -15,6 +16,7 @@ RESULT_LINES = 40
 FILES = 12
 CAUSE = 500
 CHANGES = 60
+LATEST_WORDS = 200
 
 
 async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: JobStatus) -> JobReport:
@@ -45,6 +47,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
         ),
         "changes": await _changes(undo, job) if drafter.state.files_changed else "",
         "results": "\n".join(results[:RESULT_LINES]) or "-",
+        "conversation": one_line(drafter.state.said_last or last_request(drafter.state.messages)[:LATEST_WORDS]),
         "shown": record_line(drafter.state, FILES, drafter.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
