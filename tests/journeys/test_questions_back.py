@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from duckflow.events.types import Noticed
+from duckflow.i18n.template import note
 from duckflow.i18n.words import Words
+from duckflow.state.data import say
 from tests.journeys.plans import Typing, until, when
 from tests.journeys.story import Story, act, decide, respond
 
@@ -51,6 +53,33 @@ async def test_a_question_back_is_answered_with_the_risk_and_the_lines_around_th
     assert WISH[language] in request, "what the user wants stays"
     await story.chat.take("1")
     await turn
+
+
+@pytest.mark.parametrize(
+    ("language", "answer", "key"),
+    [
+        ("en", "yes, and don't ask again for a.py in this session", "allowed_session"),
+        ("ja", "はい、このセッションの間は a.py についてもう聞かなくていいです", "allowed_session"),
+        ("en", "3", "allowed_session"),
+        ("en", "yes", ""),
+    ],
+)
+async def test_the_model_is_told_once_what_a_yes_allows_from_now_on(
+    tmp_path: Path, language: str, answer: str, key: str
+) -> None:
+    write = act("file_ops.write_file", path="a.py", content="x = 1\n")
+    story = Typing(tmp_path, [goes_on(write), OK, OK], mode="ask", language=language)
+    turn = asyncio.create_task(story.tell("write a.py"))
+    await story.asked()
+    await story.chat.take(answer)
+    await turn
+    await story.tell("hello")
+    rule = "a.py" if answer != "3" else "*.py"
+    told = [Words(language).phrase(say("permission.edits", pattern=pattern)) for pattern in ("a.py", "*.py")]
+    texts = [message.text for message in story.session.state.messages]
+    assert sum(any(line in text for line in told) for text in texts) == bool(key)
+    line = note(language, key or "allowed_session", rule=Words(language).phrase(say("permission.edits", pattern=rule)))
+    assert any(line in text for text in texts) == bool(key)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from duckflow.agent.actor import Actor
 from duckflow.agent.gate_question import (
@@ -23,12 +23,12 @@ from duckflow.agent.gate_question import (
 from duckflow.agent.narrow_yes import within
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
-from duckflow.agent.plan_permissions import PlanPermissions, plan_rules
+from duckflow.agent.plan_permissions import PlanPermissions, RulesOfYes, plan_rules
 from duckflow.agent.recovery import Recovery, Unkept
 from duckflow.agent.said_at_gates import SaidAtGates
 from duckflow.agent.session import Session
 from duckflow.errors import ToolError
-from duckflow.events.types import MessageAdded, ModeChosen, Noticed, PermissionGiven
+from duckflow.events.types import MessageAdded, ModeChosen, Noticed
 from duckflow.i18n.answer_scope import named_in
 from duckflow.i18n.answers import WholeAnswer, about_plan
 from duckflow.i18n.template import note
@@ -182,6 +182,7 @@ class Gatekeeper:
             permissions.add(Permission.model_validate(rule.values), for_good=False)
         self._plans = PlanPermissions(session, permissions)
         self.said = SaidAtGates(session)
+        self._rules = RulesOfYes(session, permissions, self._plans)
 
     async def clear(
         self, deeds: Sequence[Ready], decision: Decision, doubtful: bool, actor: Actor, hooks: HooksAnswer
@@ -308,17 +309,19 @@ class Gatekeeper:
         with self._phases.gate() if actor.follows_steps else nullcontext(None) as report_answer:
             answer = await actor.ask(question)
             clearance, earlier_limit = self._meaning(answer, question, risky), self.said.limit_for(actor)
+            allowed_text = self._rules.told()
             self.said.hear(actor, clearance.allowed, answer)
             if habitual_rule and not clearance.nobody and (clearance.allowed or not clearance.reason):
                 self.permissions.learn(habitual_rule, clearance.allowed)
             if report_answer:
                 report_answer(clearance.allowed, clearance.why_not)
         language = self._session.state.language
-        talk_text = _talk(answer, answer.said, language)
+        talk_text = "\n".join(filter(None, (_talk(answer, answer.said, language), allowed_text)))
         words = "" if clearance.nobody else _talk(answer, answer.said or clearance.reason, language)
         if words and actor.job_id:
             heading = note(language, "gate_of_job", job=question.job_name or actor.job_id)
-            text, turn = f"{heading}\n{words}", self._session.state.turn
+            text = "\n".join(filter(None, (heading, words, allowed_text)))
+            turn = self._session.state.turn
             self._session.emit(MessageAdded(message=Message(role="system", text=text, turn=turn, operation=AT_GATE)))
         revealed = frozenset(risky_action.action.action_id for risky_action in risky if risky_action.assessment.reveals)
         # A first limit that comes with this yes is about what is done later.
@@ -342,7 +345,7 @@ class Gatekeeper:
                 ids = frozenset(risky_action.action.action_id for risky_action in actions if len(actions) < len(risky))
                 names_all = len(actions) == len(risky)
                 if answer.kept_scope and (rules := self._meant(answer.about, risky, "session")):
-                    self._allow(rules, "session", answer.about)
+                    self._rules.allow(rules, "session", answer.about)
                 return Clearance(names_all, asked=True, reason=answer.text, wish=not names_all, only=ids)
             case "edit" if "edit" in offered_keys:
                 return Clearance(True, asked=True, edited=answer.text)
@@ -350,11 +353,11 @@ class Gatekeeper:
                 rules = self._meant(answer.about, risky, scope)
                 is_partial = answer.bounded and not all(covered(risky_action, rules) for risky_action in risky)
                 if rules or not is_partial:
-                    self._allow(rules, scope, answer.about)
+                    self._rules.allow(rules, scope, answer.about)
                 return Clearance(not is_partial, asked=True, reason=answer.text if is_partial else "", wish=is_partial)
             case "wish":
                 if answer.kept_scope and (rules := self._meant(answer.about, risky, "session")):
-                    self._allow(rules, "session", answer.about)
+                    self._rules.allow(rules, "session", answer.about)
                 return Clearance(False, asked=True, reason=answer.text, wish=True)
             case _:
                 return Clearance(False, asked=True, reason=answer.text, nobody=answer.choice == NOBODY)
@@ -372,23 +375,14 @@ class Gatekeeper:
         ]
         return [*rules, *(rule.model_copy(update={"plan": plan.plan_id}) for rule in offers)]
 
-    def allow_plan(self, plan: Plan, answer: WholeAnswer) -> None:
+    def allow_plan(self, plan: Plan, answer: WholeAnswer) -> str:
         """Notes the user's yes to the plan. If it also allows edits, adds the rules: the plan's files may then be
         edited while the plan is carried out. Actions on anything else that the user named still need a question of
-        their own."""
+        their own. Returns the rules in words for the model."""
         self._plans.approved(plan.plan_id)
         if answer.scope not in ("session", "always"):
-            return
+            return ""
         language, about = self._session.state.language, answer.about
         is_about_plan = not named_in(about, language) or about_plan(about, language)
-        self._allow(plan_rules(plan) if is_about_plan else [], "session", "")
-
-    def _allow(self, rules: Sequence[Permission], scope: Literal["session", "always"], about: str) -> None:
-        """Adds the rules. The user is told of each rule before it takes effect."""
-        if not rules:
-            self._session.emit(Noticed(what=say("permission.only_once")))
-        for rule in dict.fromkeys(rule.as_named(about, self._session.state.language) for rule in rules):
-            self._session.emit(Noticed(what=rule.begins(scope)))
-            self.permissions.add(rule, for_good=scope == "always")
-            self._plans.given(rule.plan)
-            self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
+        self._rules.allow(plan_rules(plan) if is_about_plan else [], "session", "")
+        return self._rules.told()

@@ -1,14 +1,17 @@
 """Permissions that a plan's approval may bring: edits of the files that its steps change. They hold only for the plan's
 own work, and end with the plan or with its job."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from duckflow.agent.actor import Actor
+from duckflow.agent.gate_question import Scope
 from duckflow.agent.permissions import EDITS, LISTED, Permission, Permissions
 from duckflow.agent.session import Session
-from duckflow.events.types import Event, PermissionTaken, PlanChanged
+from duckflow.events.types import Event, Noticed, PermissionGiven, PermissionTaken, PlanChanged
 from duckflow.events.work import JobEnded, JobStarted, StepChanged
 from duckflow.i18n.answers import read_whole
+from duckflow.i18n.template import note
+from duckflow.i18n.words import Words
 from duckflow.safety.path_names import escaped
 from duckflow.state.data import Phrase, say
 from duckflow.state.mode import Mode
@@ -106,3 +109,31 @@ class PlanPermissions:
             if plan is None or plan.plan_id == ended_id or plan.is_over:
                 self._permissions.session.remove(rule)
                 self._session.emit(PermissionTaken(rule=rule.describe()))
+
+
+class RulesOfYes:
+    """Sets up the rules of a yes that holds for more than one action, and tells the user and the model of them."""
+
+    def __init__(self, session: Session, permissions: Permissions, plans: PlanPermissions) -> None:
+        self._session = session
+        self._permissions = permissions
+        self._plans = plans
+        self._untold: list[str] = []
+
+    def allow(self, rules: Sequence[Permission], scope: Scope, about: str) -> None:
+        """Adds the rules. The user is told of each rule before it takes effect."""
+        language = self._session.state.language
+        if not rules:
+            self._session.emit(Noticed(what=say("permission.only_once")))
+        for rule in dict.fromkeys(rule.as_named(about, language) for rule in rules):
+            self._session.emit(Noticed(what=rule.begins(scope)))
+            self._permissions.add(rule, for_good=scope == "always")
+            self._plans.given(rule.plan)
+            self._session.emit(PermissionGiven(rule=rule.describe(), scope=scope))
+            rule_text = Words(language).phrase(rule.describe())
+            self._untold.append(note(language, f"allowed_{'plan' if rule.plan else scope}", rule=rule_text))
+
+    def told(self) -> str:
+        """Returns the rules that the model has not been told of, in words for it."""
+        lines, self._untold = self._untold, []
+        return "\n".join(lines)

@@ -59,7 +59,7 @@ class PlanApproval:
         self._phases.plan_approved()
         if plan.all_done:
             return note(self._session.state.language, "plan_ends", plan=plan.name)
-        self._gatekeeper.allow_plan(plan, answer)
+        allowed_text = self._gatekeeper.allow_plan(plan, answer)
         profile = await self._connection.ready_profile()
         if profile.local or answer.background or plan.background:
             # A small model loses the thread between a yes and the tasks, so the whole plan is handed over at once.
@@ -69,7 +69,8 @@ class PlanApproval:
         first_step = f"{step.name} ({step.step_id})" if step else "-"
         # A model that calls tools makes the calls of a step when its time comes, so it needs no list before.
         note_key = "plan_approved_native" if profile.native_tools else "plan_approved"
-        return note(self._session.state.language, note_key, plan=plan.name, step=first_step)
+        approved_note = note(self._session.state.language, note_key, plan=plan.name, step=first_step)
+        return "\n".join(filter(None, (approved_note, allowed_text)))
 
     async def pass_on(self, words: str, background: bool) -> str:
         """Checks the model's claim that the user has agreed. `words` must be the user's whole newest message, said
