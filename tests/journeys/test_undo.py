@@ -12,7 +12,9 @@ import pytest
 from duckflow.commands.status import recap
 from duckflow.commands.table import Commands
 from duckflow.i18n.template import note
+from duckflow.i18n.typed import restoring
 from duckflow.i18n.words import Words
+from duckflow.state.agent import AgentState
 from duckflow.state.changes import UndoScope
 from duckflow.state.plan import Plan
 from duckflow.state.question import Answer, Question
@@ -410,3 +412,42 @@ async def test_a_step_is_open_again_if_a_file_of_it_is_undone(tmp_path: Path, wa
     await story.chat.undo.restore(back=False)
     plan = story.session.state.plan
     assert plan and plan.status == "completed" and all(step.status == "completed" for step in plan.steps)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "forget the plan"),
+        ("en", "ok, never mind, drop that plan please"),
+        ("en", "we don't need the plan anymore"),
+        ("en", "please scrap the whole plan, thanks"),
+        ("ja", "計画は忘れて"),
+        ("ja", "やっぱりその計画はやめよう"),
+        ("ja", "その計画はもういらないです"),
+    ],
+)
+@pytest.mark.parametrize("is_draft", [False, True])
+async def test_a_plan_is_dropped_in_words_and_no_model_is_asked(
+    tmp_path: Path, language: str, words: str, is_draft: bool
+) -> None:
+    steps = {"name": "Work", "steps": [{"name": "write pond.py", "success": "pond.py exists"}], "risks": []}
+    story = Story(tmp_path, [PROPOSE, steps, decide(respond("Later."))], language=language)
+    await story.tell("do the work")
+    if not is_draft:
+        await story.tell("yes")
+    count = len(story.model.requests)
+    await story.tell(words)
+    state = story.session.state
+    assert len(story.model.requests) == count
+    assert state.plan is None and [plan.status for plan in state.plans.values()] == ["failed"]
+    assert state.heading == "do the work"
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["forget the plan file in docs/", "drop the plan table", "what is the plan?", "close the plan view in the editor",
+     "計画は忘れていない？", "計画を見せて", "計画のテストをやめて別のにして"],
+)  # fmt: skip
+def test_words_about_something_else_drop_no_plan(words: str) -> None:
+    plan = Plan(plan_id="p", name="P", goal="g", status="in_progress")
+    assert restoring(words, AgentState(plans={"p": plan}, active_plan="p")) == ""

@@ -341,11 +341,9 @@ class ChatLoop:
         await self.work.aclose()
 
     def _restoring(self, text: str) -> str:
-        """Returns the command for a line that asks for nothing but an undo or a redo. While a turn runs, the line goes
-        to the model instead."""
-        state = self.state
-        changed_or_undone = state.files_changed or state.undone_last
-        return restoring(text, state) if changed_or_undone and not self.in_turn else ""
+        """Returns the command for a line that asks for nothing but an undo, a redo, or the end of the plan. While a
+        turn runs, the line goes to the model instead."""
+        return "" if self.in_turn else restoring(text, self.state)
 
     def _count(self, event: Event) -> None:
         """Counts the events in the journal. This listener is subscribed first, so that every other listener finds an

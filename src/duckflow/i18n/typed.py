@@ -17,8 +17,8 @@ Wish = Literal["progress", "pause", "resume", "cancel"]
 
 WISHES: tuple[Wish, ...] = get_args(Wish)
 LONGEST = 80
-UNDO, REDO = "/undo last", "/redo"
-"""The commands for a wish in words to undo or redo the last changes."""
+UNDO, REDO, DROP_PLAN = "/undo last", "/redo", "/plan drop"
+"""The commands for a wish in words to undo or redo the last changes, or to drop the plan."""
 SIGNS = r"[?!,;:…、。]+|[.](?=\s|$)"
 FITTING: dict[Wish, tuple[JobStatus, ...]] = {
     "progress": ("running", "paused"),
@@ -80,8 +80,11 @@ def split_pause(text: str, state: AgentState) -> PauseWithMore | None:
 
 
 def restoring(text: str, state: AgentState) -> str:
-    """Returns the command for a line that only wants to take back the last changes or the last undo, if there are any;
-    an empty text for any other line."""
+    """Returns the command for a line that only wants to take back the last changes or the last undo, or to drop the
+    plan, if there are any; an empty text for any other line."""
+    is_plan_open = state.plan is not None and not state.plan.is_over and not state.live_jobs()
+    if is_plan_open and _is(text, "drop_plan", state.language):
+        return DROP_PLAN
     if state.undone_last and _is(text, "redo", state.language):
         return REDO
     return UNDO if state.files_changed and _is(text, "undo", state.language) else ""
