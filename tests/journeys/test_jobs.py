@@ -352,3 +352,16 @@ async def test_two_jobs_with_one_name_are_told_apart(tmp_path: Path) -> None:
     await until(story, lambda: len(story.gates()) == 2)
     assert sorted(question.job_name for question in story.questions) == ["Core loop", "Core loop (2)"]
     await story.chat.aclose()
+
+
+@pytest.mark.parametrize(("wish", "is_quoted"), [("スネークゲームを作って", True), ("make a snake game", False)])
+async def test_the_report_is_written_in_the_language_of_the_users_latest_words(
+    tmp_path: Path, wish: str, is_quoted: bool
+) -> None:
+    yes = "はい" if is_quoted else "yes"
+    story = Story(tmp_path, [PROPOSE, SNAKE, run_step(1), write_tasks("a.py"), body("a.py"), REPORT])
+    await story.tell(wish)
+    await story.tell(yes)
+    await job_ended(story)
+    request = next(message.text for message in story.model.requests[-1].messages if "has ended" in message.text)
+    assert ("in whose language you write: はい" in request) is is_quoted

@@ -155,7 +155,7 @@ class Updates:
         return updates
 
     def _entries(self) -> list[Update]:
-        """Returns the plan if it differs from the plan that the editor knows."""
+        """Returns the plan if it differs from the plan that the editor knows. A withdrawn plan has no entries."""
         plan = self._conversation.state.plan
         entries = [
             {
@@ -163,7 +163,7 @@ class Updates:
                 "priority": "medium",
                 "status": PLAN_STATUS[step.status],
             }
-            for step in (plan.steps if plan else ())
+            for step in (plan.steps if plan and not plan.given_up else ())
         ]
         if entries == self._plan:
             return []

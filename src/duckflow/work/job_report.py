@@ -3,8 +3,9 @@
 from duckflow.agent.undo import UndoKeeper
 from duckflow.errors import DuckflowError
 from duckflow.i18n.template import note, one_line, render
+from duckflow.i18n.words import languages_in
 from duckflow.prompts.layers import record_line
-from duckflow.state.agent import Job, JobReport, JobStatus
+from duckflow.state.agent import AgentState, Job, JobReport, JobStatus
 from duckflow.state.changes import UndoScope
 from duckflow.state.data import shorten
 from duckflow.state.message import last_request
@@ -47,7 +48,7 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
         ),
         "changes": await _changes(undo, job) if drafter.state.files_changed else "",
         "results": "\n".join(results[:RESULT_LINES]) or "-",
-        "conversation": one_line(drafter.state.said_last or last_request(drafter.state.messages)[:LATEST_WORDS]),
+        "conversation": _words_in_another_language(drafter.state),
         "shown": record_line(drafter.state, FILES, drafter.folder.exists),
     }
     schema = strict_schema(ReportDraft.model_json_schema())
@@ -66,6 +67,12 @@ async def write_report(drafter: Drafter, undo: UndoKeeper, job: Job, status: Job
             "computed": False,
         }
     )
+
+
+def _words_in_another_language(state: AgentState) -> str:
+    """Returns the user's latest words, if they are in another language than the request; an empty text otherwise."""
+    words = one_line(state.said_last or last_request(state.messages)[:LATEST_WORDS])
+    return "" if languages_in(words, state.language)[-1] == state.language else words
 
 
 async def _changes(undo: UndoKeeper, job: Job) -> str:
