@@ -37,7 +37,9 @@ async def test_a_german_chat(tmp_path: Path, answer: str, written: bool) -> None
     assert (await story.chat.take(answer)).meaning == "answer"
     await turn
     assert (story.folder / "a.txt").exists() == written
-    assert "Answer in the user's language." in story.prompt(0), "a template that the folder lacks is the English one"
+    assert "in the language of the user's latest words" in story.prompt(0), (
+        "a template that the folder lacks is the English one"
+    )
     assert "Laune:" in status_bar(story.chat, words, 200)
     told = words.phrase(story.all(ActionFinished)[0].result.for_user)
     assert told == ("a.txt angelegt (1 Zeile)" if written else "Abgelehnt: a.txt")
