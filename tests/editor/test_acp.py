@@ -375,7 +375,7 @@ async def test_a_key_that_nothing_here_would_keep_is_asked_of_the_editors_enviro
         with pytest.raises(RequestError) as refused:
             await session.say("hello")
     assert refused.value.code != -32000, "`duckflow init` could not keep the key for the editor either"
-    assert "Set MINE_API_KEY in the environment that the editor starts from" in str(refused.value)
+    assert "Put MINE_API_KEY into the “env”" in str(refused.value)
 
 
 async def test_a_folder_that_is_not_there_is_the_editors_mistake(shell: Shell) -> None:
@@ -385,3 +385,63 @@ async def test_a_folder_that_is_not_there_is_the_editors_mistake(shell: Shell) -
         with pytest.raises(RequestError) as refused:
             await connection.new_session(cwd=str(shell.work / "gone"), mcp_servers=[])
     assert refused.value.code == -32602 and "gone" in str(refused.value)
+
+
+async def test_a_terminal_is_offered_only_to_an_editor_that_opens_one(shell: Shell) -> None:
+    declared: dict[str, dict[str, Any]] = {
+        "plain": {},
+        "declared": {"auth": {"terminal": True}},
+        "next version": {"auth": {"terminal": {}}},
+        "older": {"_meta": {"terminal-auth": True}},
+    }
+    offered: dict[str, dict[str, Any]] = {}
+    for name, capabilities in declared.items():
+        params = {"protocolVersion": 1, "clientCapabilities": capabilities}
+        request = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+        (offered[name],) = json.loads(shell.run("acp", stdin=request).stdout)["result"]["authMethods"]
+    plain = offered.pop("plain")
+    assert "type" not in plain and "args" not in plain and "duckflow init" in plain["description"]
+    assert all((method["type"], method["args"]) == ("terminal", ["init"]) for method in offered.values())
+
+
+async def test_nobody_is_logged_in_while_no_model_is_set_up(shell: Shell) -> None:
+    from acp import RequestError
+
+    with FakeEndpoint(models=[{"id": "duck"}]) as endpoint:
+        async with at(shell, Editor()) as connection:
+            with pytest.raises(RequestError) as refused:
+                await connection.authenticate(method_id="init")
+            assert refused.value.code == -32000 and "No model is set up yet" in str(refused.value)
+            shell.write_config(f'[llm]\nmodel = "mine:duck"\n[llm.endpoints.mine]\nbase_url = "{endpoint.url}"\n')
+            await connection.authenticate(method_id="init")
+
+
+async def test_a_message_without_a_model_is_kept_and_the_editor_is_told_only_what_holds_there(shell: Shell) -> None:
+    from acp import RequestError
+
+    editor = Editor()
+    with FakeEndpoint(says("All done."), models=[{"id": "duck"}]) as endpoint:
+        async with opened(shell, editor) as session:
+            await editor.until(lambda: "No model is set up yet" in editor.said())
+            with pytest.raises(RequestError) as refused:
+                await session.say("count the ducks")
+            assert "go on" in str(refused.value) and "export" not in str(refused.value)
+            shell.write_config(f'[llm]\nmodel = "mine:duck"\n[llm.endpoints.mine]\nbase_url = "{endpoint.url}"\n')
+            await session.say("go on")
+        sent = json.dumps(endpoint.received[-1])
+    assert "count the ducks" in sent and "go on" in sent
+    told = editor.said() + editor.said("agent_thought_chunk")
+    assert "first message" not in told and "All done." in told
+
+
+async def test_a_refused_key_is_to_be_corrected_where_the_editor_holds_it(shell: Shell) -> None:
+    from acp import RequestError
+
+    with FakeEndpoint(says("ok"), models=[{"id": "duck"}], key="sk-right-0123456789") as endpoint:
+        table = f'[llm.endpoints.mine]\nbase_url = "{endpoint.url}"\nkey_env = "MINE_API_KEY"\n'
+        shell.write_config(f'[llm]\nmodel = "mine:duck"\n{table}')
+        shell.environment["MINE_API_KEY"] = "sk-wrong-0123456789"
+        async with opened(shell, Editor()) as session:
+            with pytest.raises(RequestError) as refused:
+                await session.say("hello")
+    assert "Correct MINE_API_KEY" in str(refused.value) and "agent_servers" in str(refused.value)

@@ -26,6 +26,10 @@ NEEDED = ("duckflow.cli.build", "duckflow.cli.talk", "duckflow.editor.session", 
 
 
 def run_acp(options: Options, words: Words, paths: Paths) -> int:
+    if options.what:
+        from duckflow.cli.init.command import run_log_in
+
+        return run_log_in(options, words, paths)
     # Only the protocol may be written to stdout, so everything else that is printed goes to stderr.
     stdout_copy = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
@@ -50,6 +54,14 @@ class EditorConversations:
 
     async def load(self) -> None:
         await asyncio.to_thread(_load)
+
+    async def has_model(self) -> bool:
+        from duckflow.cli.init.set_up import finds_model
+        from duckflow.config.load import load
+
+        model_name = self._options.model or ""
+        llm = (await asyncio.to_thread(load, self._paths.user_config, Path.cwd(), {})).settings.llm
+        return await finds_model(model_name, llm, self._paths)
 
     async def begin(self, setting: Setting) -> "HeldConversation":
         await self.load()

@@ -131,6 +131,12 @@ def _limits(add: Add, words: Words) -> None:
 
 
 def _acp(add: Add, words: Words) -> None:
+    # An editor appends the word of its button "set up" to the command that starts the agent.
+    add("what", choices=["init"], nargs="?", help=words("cli.acp_what"))
+    _judging(add, words)
+
+
+def _judging(add: Add, words: Words) -> None:
     add("-m", "--model", metavar="MODEL", help=words("cli.model"))
     _mode(add, words)
     add("--trust", action="store_true", help=words("cli.trust"))
@@ -182,7 +188,7 @@ def _review(add: Add, words: Words) -> None:
     add("--format", choices=["text", "json", "sarif"], default="text", help=words("cli.review_format"))
     add("-o", "--output", default="", metavar="FILE", help=words("cli.review_output"))
     add("--fail-on", choices=["witness", "high", "any", "never"], default="witness", help=words("cli.review_fail_on"))
-    _acp(add, words)
+    _judging(add, words)
 
 
 def _pr(add: Add, words: Words) -> None:

@@ -12,25 +12,27 @@ from duckflow.events.ports import Ask
 from duckflow.events.types import Noticed
 from duckflow.programs.find import environment_outside
 from duckflow.state.data import say
-from duckflow.state.question import Answer, Question
 
 if TYPE_CHECKING:
     from duckflow.llm.discover import ModelChoice
     from duckflow.llm.provider import Provider
 
 
-async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | None = None) -> Connected:
+async def find_model(
+    setup: Setup, session: Session, second: bool, ask: Ask | None = None, needs_weights: bool = True
+) -> Connected:
     """Finds the model for this conversation, or with `second` the model for a second opinion. Nothing is sent to the
-    model yet. Where `ask` reaches a person, they may agree to download a missing local model. An editor or other client
-    is not asked, since it may answer by itself."""
+    model yet. Where `ask` reaches a person, they may choose a model or agree to download the local one. An editor or
+    other client is not asked, since it may answer by itself. Without `needs_weights`, a local model may lack its
+    weights."""
     from duckflow.cli.first_run import find_with_weights
     from duckflow.llm.discover import discover
 
     settings, name, model_origin = setup.settings.llm, setup.model_flag, setup.model_origin
-    if setup.by_client and not (name or settings.model):
+    if not (name or settings.model):
         from duckflow.config.load import load
 
-        # An editor runs `duckflow init` in a terminal while its conversation stays open.
+        # A model may be set up elsewhere while this conversation stays open: in a terminal, or on the page.
         settings_now = load(setup.paths.user_config, setup.folder, {}).settings.llm
         settings = settings.model_copy(update={"model": settings_now.model, "endpoints": settings_now.endpoints})
     model_before = session.state.model
@@ -38,15 +40,10 @@ async def find_model(setup: Setup, session: Session, second: bool, ask: Ask | No
         # An endpoint that the user defined is found only by its name.
         name, model_origin = model_before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(model_origin))
-    ask_user = ask and (decline if setup.by_client else ask)
-    choice = await (find_with_weights(search, setup.paths, session, ask_user) if ask_user else search({}))
+    ask_user = None if setup.by_client else ask
+    choice = await (find_with_weights(search, setup.paths, session, ask_user) if needs_weights else search({}))
     model_connection = await _connect(setup, session, choice)
     return model_connection if second else await _with_fallback(setup, session, model_connection)
-
-
-async def decline(question: Question) -> Answer:
-    """Answers a question with its last choice, which always declines."""
-    return Answer(choice=question.choices[-1].key if question.choices else "")
 
 
 async def _with_fallback(setup: Setup, session: Session, connected: Connected) -> Connected:

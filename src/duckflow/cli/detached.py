@@ -137,7 +137,7 @@ async def _look(path: Path) -> RemoteConversation | None:
 
 async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.build import build_conversation
-    from duckflow.cli.connect import decline, find_model
+    from duckflow.cli.connect import find_model
     from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_setup
 
@@ -149,7 +149,7 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
         else wanted_session(options, setup, make_setup_here)
     )
     # A program leads this conversation, and its answers lie in a database. So nobody can type a key here.
-    connect = partial(find_model, chosen_session.setup, chosen_session.session, ask=decline) if what == "led" else None
+    connect = partial(find_model, chosen_session.setup, chosen_session.session) if what == "led" else None
     built_conversation, session = (
         build_conversation(chosen_session.setup, chosen_session.session, connect),
         chosen_session.session,

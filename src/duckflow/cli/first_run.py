@@ -31,20 +31,26 @@ class Stopped(Exception):
     """The user has stopped waiting for the download. The next download continues where this one stopped."""
 
 
-async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask) -> ModelChoice:
+async def find_with_weights(search: Search, paths: Paths, session: Session, ask: Ask | None) -> ModelChoice:
     """Finds a model, and downloads its weights if they are missing. The user is asked before the download, and only
-    while a message waits for the model. If no message waits, an error explains the ways to get a model."""
+    while a message waits for the model. If no message waits, an error says that the user will be asked. Where `ask` is
+    None, nobody can be asked, and the error says what to do instead."""
 
     async def ask_in_turn(question: Question) -> Answer:
-        return await _while_turn_lasts(ask(question), session)
+        return await _while_turn_lasts(ask(question), session) if ask else Answer(choice="no")
 
+    unready_key = "first_run.model_later" if ask and not session.state.turn_open else NO_MODEL
     try:
-        choice = await _with_key(search, paths, session, ask_in_turn)
+        choice = await (
+            _with_key(search, paths, session, ask_in_turn)
+            if ask
+            else _accepted(await search({}), False, paths, session)
+        )
     except ProviderUnreachable as problem:
         if problem.key != NO_MODEL:
             raise
         if not session.state.turn_open:
-            raise ProviderUnreachable(_unready_key(session)) from None
+            raise ProviderUnreachable(unready_key) from None
         from duckflow.llm.settings import DEFAULT_MODEL
 
         choice = ModelChoice("embedded", DEFAULT_MODEL, say(BY_ITSELF))
@@ -60,13 +66,13 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
         return choice
     chosen_automatically = choice.why.key == BY_ITSELF
     way_to_model = "no"
-    if session.state.turn_open:
+    if ask and session.state.turn_open:
         way_to_model = await _ask_way(ask_in_turn, f"{model.size / GB:.1f}", runtime_missing(), chosen_automatically)
-    if way_to_model in (choice.key for choice in OWN):
+    if ask and way_to_model in (choice.key for choice in OWN):
         return await _own(way_to_model, ask, paths, session)
     if way_to_model != "fetch":
-        unready_key = "local.no_weights" if not chosen_automatically else _unready_key(session)
-        raise ProviderUnreachable(unready_key, name=choice.model, path=str(paths.models))
+        problem_key = unready_key if chosen_automatically else "local.no_weights"
+        raise ProviderUnreachable(problem_key, name=choice.model, path=str(paths.models))
     if runtime_missing():
         session.emit(Waiting(why=say("first_run.installing")))
         await install_runtime()
@@ -118,15 +124,10 @@ async def _accepted(choice: ModelChoice, key_is_new: bool, paths: Paths, session
         from duckflow.config.settings import Settings
 
         await try_out(choice, Settings(), paths)
-        _, notes = await asyncio.to_thread(keep, choice.endpoint, choice)
-        for phrase in notes:
+        kept = await asyncio.to_thread(keep, choice.endpoint, choice)
+        for phrase in kept.notes:
             session.emit(Noticed(what=phrase))
     return choice
-
-
-def _unready_key(session: Session) -> str:
-    """Returns the key of the sentence on the ways to a model. Before the first message the user has not been asked."""
-    return NO_MODEL if session.state.turn_open else "first_run.model_later"
 
 
 def require_weights(name: str, paths: Paths) -> None:
@@ -178,8 +179,11 @@ async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoic
         own_model = await _while_turn_lasts(asking, session)
     except OwnModelLeft:
         raise ProviderUnreachable(NO_MODEL) from None
-    save_settings(own_model.settings, paths)
-    for phrase in (*own_model.told, say("own.saved", model=own_model.choice.name, path=from_home(paths.user_config))):
+    save_settings(own_model.kept.settings, paths)
+    for phrase in (
+        *own_model.kept.notes,
+        say("own.saved", model=own_model.choice.name, path=from_home(paths.user_config)),
+    ):
         session.emit(Noticed(what=phrase))
     return own_model.choice
 

@@ -71,10 +71,10 @@ class PageModels:
             chosen_model = best_first(endpoint, names)[0]
         choice = ModelChoice("endpoint", chosen_model, say("model.chosen.config"), endpoint, key)
         seconds = await try_out(choice, Settings(), self._paths)
-        settings, notes = await asyncio.to_thread(keep, endpoint, choice)
-        await asyncio.to_thread(save_settings, settings if default else settings[1:], self._paths)
+        kept = await asyncio.to_thread(keep, endpoint, choice)
+        await asyncio.to_thread(save_settings, kept.settings if default else kept.settings[1:], self._paths)
         answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
-        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answer_note, *notes)]}
+        return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answer_note, *kept.notes)]}
 
     async def check(self, name: str) -> Mapping[str, Any]:
         """Asks the model for one word. A DuckflowError says why no answer came."""

@@ -100,7 +100,7 @@ def _copy_facts(source: Path, target: Path) -> None:
 async def _make_catcher(setup: Setup, session: Session) -> RequestCatcher:
     """Makes a catcher with the name and window of the model that would be used, or of any model if there is none."""
     try:
-        provider = (await find_model(setup, session, second=False)).provider
+        provider = (await find_model(setup, session, second=False, needs_weights=False)).provider
     except DuckflowError:
         return RequestCatcher()
     try:

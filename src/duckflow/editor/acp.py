@@ -12,6 +12,7 @@ from duckflow.editor.streams import MessageStreams, read_message
 from duckflow.errors import DuckflowError, UsageError
 from duckflow.i18n.words import Words
 from duckflow.rpc import BAD_PARAMS, INTERNAL, METHOD_NOT_FOUND, Peer, RpcError
+from duckflow.state.data import as_table
 
 if TYPE_CHECKING:
     from duckflow.editor.session import EditorSession, HeldConversation
@@ -47,6 +48,10 @@ class Conversations(Protocol):
 
     async def load(self) -> None:
         """Loads in the background everything that a conversation needs."""
+        ...
+
+    async def has_model(self) -> bool:
+        """Says whether a new session would find a model now."""
         ...
 
     async def begin(self, setting: Setting) -> "HeldConversation": ...
@@ -132,7 +137,7 @@ class AcpAgent:
         if name == "session/cancel" and session:
             session.cancel()
 
-    async def _initialize(self, _: Params) -> dict[str, Any]:
+    async def _initialize(self, params: Params) -> dict[str, Any]:
         self._loading = asyncio.create_task(self._conversations.load())
         return {
             "protocolVersion": PROTOCOL,
@@ -143,20 +148,27 @@ class AcpAgent:
                 "mcpCapabilities": {"http": True, "sse": False},
                 "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "additionalDirectories": {}},
             },
-            "authMethods": [
-                {
-                    "id": "init",
-                    "name": self._words("editor.auth"),
-                    "description": self._words("editor.auth_about"),
-                    "type": "terminal",
-                    "args": ["init"],
-                    "env": {},
-                }
-            ],
+            "authMethods": [self._set_up_method(params)],
         }
 
+    def _set_up_method(self, params: Params) -> dict[str, Any]:
+        """Offers the set-up. An editor that opens terminals appends `args` to the command that it started; in any other
+        editor, the user is told what to run."""
+        if not _opens_terminals(as_table(params.get("clientCapabilities"))):
+            return {
+                "id": "init",
+                "name": self._words("editor.is_set_up"),
+                "description": self._words("editor.no_model"),
+            }
+        name, description = self._words("editor.auth"), self._words("editor.auth_about")
+        return {"id": "init", "name": name, "description": description, "type": "terminal", "args": ["init"], "env": {}}
+
     async def _authenticate(self, _: Params) -> dict[str, Any]:
-        """Does nothing: `duckflow init` in a terminal asks the user for keys."""
+        """Succeeds once a model is set up. The terminal that the editor opens asks for keys, and never this process."""
+        from duckflow.editor.session import SET_UP_NEEDED
+
+        if not await self._conversations.has_model():
+            raise RpcError(SET_UP_NEEDED, self._words("editor.no_model"))
         return {}
 
     async def _new(self, params: Params) -> dict[str, Any]:
@@ -234,6 +246,12 @@ class AcpAgent:
         if session is None:
             raise RpcError(NOT_FOUND, self._words("editor.no_session", session=params["sessionId"]))
         return session
+
+
+def _opens_terminals(capabilities: dict[str, Any]) -> bool:
+    """Says whether the editor can start the agent's command in a terminal. Older editors say so in `_meta`."""
+    opens_terminal = as_table(capabilities.get("auth")).get("terminal")
+    return opens_terminal not in (None, False) or as_table(capabilities.get("_meta")).get("terminal-auth") is True
 
 
 def text_in(params: Params, name: str) -> str:

@@ -10,14 +10,13 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from duckflow.editor.questions import Asker
 from duckflow.editor.tool_calls import Update, fenced
-from duckflow.editor.updates import Updates
+from duckflow.editor.updates import Updates, in_editor
 from duckflow.errors import OUTCOMES, DuckflowError, Outcome
 from duckflow.events.ports import Conversation
 from duckflow.events.types import Event
 from duckflow.events.views import Attachment
 from duckflow.i18n.words import Words, facts_of, languages
 from duckflow.rpc import BAD_PARAMS, INTERNAL, Peer, RpcError
-from duckflow.state.data import say
 from duckflow.view.items import ChosenItem, Item, QuestionItem, TurnItem
 from duckflow.view.view import View
 
@@ -165,10 +164,8 @@ def _split(uri: str) -> SplitResult:
 OWN_WAYS = frozenset({"quit", "exit", "resume", "fork", "new", "clear"})
 """Commands that leave a conversation. They are not offered, because an editor has its own ways for that."""
 SET_UP_NEEDED = -32000
-"""The protocol's error after which an editor offers the `authMethods`: here `duckflow init` in a terminal."""
+"""The protocol's error after which an editor offers the `authMethods`: here `duckflow acp init` in a terminal."""
 NO_MODEL = ("model.none_found", "local.no_weights", "model.key_missing")
-UNKEPT_KEY = "model.key_missing_alone"
-"""The problem that `duckflow init` cannot solve for an editor: a key is missing, and no keyring would keep it."""
 STOP_REASONS: dict[Outcome, str] = {"interrupted": "cancelled", "budget": "max_tokens"}
 
 
@@ -346,9 +343,7 @@ class EditorSession:
                 self._asker.closed(item.id)
             case TurnItem(outcome=outcome) if outcome:
                 why = item.why
-                if why and why.key == UNKEPT_KEY:
-                    why = say("editor.key_missing", **why.values)
-                self._why = self._words.phrase(why) if why else self._words(OUTCOMES[outcome].key)
+                self._why = self._words.phrase(in_editor(why)) if why else self._words(OUTCOMES[outcome].key)
                 self._lacks_model = bool(item.why and item.why.key in NO_MODEL)
             case ChosenItem() if self._words.language != language:
                 self._send(self._commands())

@@ -30,7 +30,18 @@ from duckflow.view.items import (
 from duckflow.view.view import View
 
 TOLD: frozenset[About] = frozenset(("noticed", "retry", "rejected", "again", "model"))
+IN_EDITOR = {
+    "model.none_found": "editor.no_model",
+    "model.key_missing_alone": "editor.key_missing",
+    "model.key_refused_alone": "editor.key_refused",
+}
+"""The sentences on a missing model or key that say something else in an editor than in a terminal."""
 PLAN_STATUS = {"pending": "pending", "in_progress": "in_progress", "completed": "completed", "failed": "pending"}
+
+
+def in_editor(phrase: Phrase) -> Phrase:
+    """Returns the sentence as it is true in an editor."""
+    return phrase.model_copy(update={"key": IN_EDITOR.get(phrase.key, phrase.key)})
 
 
 class Messages:
@@ -178,6 +189,8 @@ class Updates:
             return [] if has_failed else self._messages.say(plain(self._words.phrase(item.what)))
         if not live or item.about not in TOLD:
             return []
+        if item.what and item.what.key in IN_EDITOR:
+            return self._messages.say(plain(self._words.phrase(in_editor(item.what))))
         return self._messages.think(plain(notice_line(item, self._words)))
 
     def _end(self) -> list[Update]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from duckflow.agent.questions import FREE, read_choice, read_words
 from duckflow.cli.arguments import parse
 from duckflow.cli.init.own_model import ASK_PROVIDER, LEAVE
-from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, said_yes, set_up
+from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, SetUpResult, said_yes, set_up
 from duckflow.cli.parser import Options, wrap
 from duckflow.cli.start import start
 from duckflow.errors import exit_code_of
@@ -38,18 +38,41 @@ def run_init(options: Options, words: Words, paths: Paths) -> int:
     return start(parse([], words)[1], words, paths) if starts_chat else 0
 
 
-async def _set_up(asker: "_Asking | _Unasked", flags: Mapping[str, str | None], words: Words, paths: Paths) -> bool:
-    """Sets everything up, and says whether the user now wants to begin a chat."""
+def run_log_in(options: Options, words: Words, paths: Paths) -> int:
+    """Sets up a model in a terminal that an editor opens. It ends after that, and fails if the editor would still have
+    no model."""
+    is_unattended = not (sys.stdin.isatty() and sys.stdout.isatty())
+    asker = _Unasked(False, False) if is_unattended else _Asking(words)
+    try:
+        result = asyncio.run(_told_set_up(asker, {"language": options.lang}, words, paths, None))
+    except InterviewLeft:
+        print_out(words("init.nothing"))
+        return exit_code_of("interrupted")
+    if result.unkept_key:
+        _print(plain(words("editor.key_unkept", variable=result.unkept_key)))
+    elif not result.has_model:
+        _print(plain(words("editor.still_no_model")))
+    return 0 if result.has_model and not result.unkept_key else 1
 
+
+async def _told_set_up(
+    asker: "_Asking | _Unasked", flags: Mapping[str, str | None], words: Words, paths: Paths, folder: Path | None
+) -> SetUpResult:
     def tell(phrase: Phrase) -> None:
         _print(plain(words.phrase(phrase)))
 
-    result = await set_up(asker, flags, words, paths, Path.cwd(), tell)
+    result = await set_up(asker, flags, words, paths, folder, tell)
     for phrase in result.notes:
         tell(phrase)
+    return result
+
+
+async def _set_up(asker: "_Asking | _Unasked", flags: Mapping[str, str | None], words: Words, paths: Paths) -> bool:
+    """Sets everything up, and says whether the user now wants to begin a chat."""
+    result = await _told_set_up(asker, flags, words, paths, Path.cwd())
     if result.has_model and isinstance(asker, _Asking) and await said_yes(asker, say("init.ask.start"), first=CHANGE):
         return True
-    tell(result.next_step)
+    _print(plain(words.phrase(result.next_step)))
     return False
 
 
@@ -110,8 +133,6 @@ class _Asking:
         if question.kind == "text":
             return self._typed(question)
         for number, choice in enumerate(question.choices, 1):
-            if choice.key == LEAVE:
-                continue
             _print(plain(self._words.phrase(choice.label)), f"  {number}. ")
         while True:
             try:

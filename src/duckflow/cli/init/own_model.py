@@ -46,12 +46,20 @@ class OwnModelLeft(Exception):
     """The user has stopped answering the questions; nothing has been saved."""
 
 
+class Kept(NamedTuple):
+    """The settings that lead to a model (the first makes it the default), and notes for the user on its key."""
+
+    settings: tuple[Setting, ...]
+    notes: tuple[Phrase, ...] = ()
+    variable: str = ""
+    """The variable that passes on the key, if only this process has the key."""
+
+
 class OwnModel(NamedTuple):
     """A model that has answered, and the settings that lead to it."""
 
     choice: ModelChoice
-    settings: tuple[Setting, ...]
-    told: tuple[Phrase, ...]
+    kept: Kept
 
 
 async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phrase], None]) -> OwnModel:
@@ -74,8 +82,7 @@ async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phras
                 key = await typed_key(ask, endpoint.where, said(problem) if _about_key(problem) else None)
             choice = choice._replace(key=key) if choice and remedy != "model" else None
     tell(say("own.answers", model=choice.name, seconds=round(seconds, 1)))
-    settings, notes = keep(endpoint, choice)
-    return OwnModel(choice, settings, notes)
+    return OwnModel(choice, keep(endpoint, choice))
 
 
 async def _remedy(ask: Ask, problem: Phrase, model_chosen: bool) -> str:
@@ -243,24 +250,24 @@ def _described(endpoint: Endpoint, model: str) -> Phrase:
     return say("own.priced", model=model, input=f"{facts.price.input:g}", output=f"{facts.price.output:g}")
 
 
-def keep(endpoint: Endpoint, choice: ModelChoice) -> tuple[tuple[Setting, ...], tuple[Phrase, ...]]:
-    """Puts the key into the keyring, or else keeps it until the program ends. Returns the settings that lead to the
-    model (the first makes it the default), and notes for the user. Without a keyring the notes say how to pass on the
-    key."""
+def keep(endpoint: Endpoint, choice: ModelChoice) -> Kept:
+    """Puts the key into the keyring, or else keeps it until the program ends. Without a keyring the notes say how to
+    pass on the key."""
     settings: list[Setting] = [(("llm", "model"), choice.name)]
     is_in_catalogue = endpoint.name in catalogue({}, os.environ)
     if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "base_url"), endpoint.base_url))
     if choice.key is None:
-        return tuple(settings), ()
+        return Kept(tuple(settings))
     if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
-        return tuple(settings), (say("own.in_keyring"),)
+        return Kept(tuple(settings), (say("own.in_keyring"),))
     keep_in_memory(endpoint, choice.key)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
     if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))
     lacks_keyring = may_be_stored(endpoint) and find_spec("keyring") is None
-    return tuple(settings), (say("own.export_or_keyring" if lacks_keyring else "own.export", variable=variable),)
+    note = say("own.export_or_keyring" if lacks_keyring else "own.export", variable=variable)
+    return Kept(tuple(settings), (note,), variable)
 
 
 def _name_of(address: str) -> str:

@@ -19,7 +19,7 @@ from duckflow.errors import DuckflowError, UsageError
 from duckflow.events.ports import Ask
 from duckflow.i18n.words import Words, facts_of, languages, read_piece
 from duckflow.llm.endpoints import KEYED, KNOWN
-from duckflow.llm.settings import DEFAULT_MODEL
+from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
 from duckflow.state.data import Phrase, quote, say
 from duckflow.state.mode import OFFERED
 from duckflow.state.question import Choice, Question
@@ -44,6 +44,8 @@ class InitAnswers:
     """Further settings that are needed to reach the model."""
     told: tuple[Phrase, ...] = ()
     """Notes on the result of trying the model."""
+    unkept_key: str = ""
+    """The variable for the key, if the key was typed and nothing here keeps it."""
 
 
 async def interview(
@@ -76,14 +78,22 @@ async def _with_model(
     names = dict.fromkeys((*filter(None, (current,)), BY_ITSELF, *models_at_hand()))
     labels = {BY_ITSELF: say("init.choice.model.auto")}
     choices = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
-    chosen_key = await _asked(ask, "model", [*choices, *OWN])
+    # Where there is nothing to choose from yet, Enter alone must not end without a model.
+    has_model = bool(current) or await _finds("", paths)
+    chosen_key = await _asked(ask, "model", [*choices, *OWN] if has_model else [*OWN, *choices])
     if chosen_key not in (choice.key for choice in OWN):
         return replace(answers, model="" if chosen_key == BY_ITSELF else chosen_key)
     try:
         own_model = await find_own_model(chosen_key, ask, paths, tell)
     except OwnModelLeft:
         raise InterviewLeft from None
-    return replace(answers, model=own_model.choice.name, settings=own_model.settings, told=own_model.told)
+    return replace(
+        answers,
+        model=own_model.choice.name,
+        settings=own_model.kept.settings,
+        told=own_model.kept.notes,
+        unkept_key=own_model.kept.variable,
+    )
 
 
 def _languages(codes: list[str]) -> list[Choice]:
@@ -146,6 +156,8 @@ class SetUpResult(NamedTuple):
 
     notes: tuple[Phrase, ...]
     has_model: bool
+    unkept_key: str
+    """The variable for the key, if only this process has the key."""
 
     @property
     def next_step(self) -> Phrase:
@@ -157,24 +169,29 @@ async def set_up(
     flags: Mapping[str, str | None],
     words: Words,
     paths: Paths,
-    folder: Path,
+    folder: Path | None,
     tell: Callable[[Phrase], None],
 ) -> SetUpResult:
-    """Sets everything up, and tells what it tries meanwhile."""
+    """Sets everything up, and tells what it tries meanwhile. Without a folder there is no AGENTS.md to write."""
     answers = await interview(ask, flags, words, paths, tell)
     missing_phrases = [*_lacking(answers.model, paths)]
-    config, agents = await _config(ask, answers, paths.user_config), await _agents(ask, words, folder)
-    has_model = bool(answers.settings) or (not missing_phrases and await _finds_model(answers.model, paths))
-    return SetUpResult((*answers.told, *missing_phrases, config, *agents), has_model)
+    config = await _config(ask, answers, paths.user_config)
+    agents = await _agents(ask, words, folder) if folder else []
+    has_model = bool(answers.settings) or (not missing_phrases and await _finds(answers.model, paths))
+    return SetUpResult((*answers.told, *missing_phrases, config, *agents), has_model, answers.unkept_key)
 
 
-async def _finds_model(model: str, paths: Paths) -> bool:
+async def _finds(model: str, paths: Paths) -> bool:
+    user_settings = read_toml(paths.user_config) if paths.user_config.exists() else {}
+    return await finds_model(model, Settings.model_validate(user_settings).llm, paths)
+
+
+async def finds_model(model: str, settings: LlmSettings, paths: Paths) -> bool:
     """Says whether a chat would find the model now: one with a key, or a server or local model that is ready."""
     from duckflow.llm.discover import discover
 
-    settings = Settings.model_validate(read_toml(paths.user_config))
     try:
-        choice = await discover(model, settings.llm, os.environ)
+        choice = await discover(model, settings, os.environ)
     except DuckflowError:
         return False
     if choice.endpoint:
