@@ -150,6 +150,12 @@ class PlayedModels:
         self.kept.append((name, address, model, default))
         return {"model": f"{name}:m", "told": [say("own.in_keyring").model_dump()]}
 
+    async def lacks_default(self) -> bool:
+        return not self.kept
+
+    def hear_typed(self, question: Question, text: str) -> None:
+        """Hears nothing: these models have no sessions."""
+
     async def check(self, name: str) -> Mapping[str, Any]:
         if name != "openai:gpt-5-mini":
             raise UsageError("model.bare_name", name=name, near="–", known="openai")

@@ -8,8 +8,9 @@ import pytest
 
 from duckflow.cli.page_models import PageModels
 from tests.cli.shell import Shell
+from tests.journeys.story import decide, respond
 from tests.llm.fake_endpoint import FakeEndpoint, says
-from tests.web.chromium import browsing, needs_chromium, visit
+from tests.web.chromium import READING_MS, browsing, needs_chromium, visit
 from tests.web.played import PlayedModels
 from tests.web.site import Site, Talk
 from tests.web.test_page_everywhere import violations
@@ -113,3 +114,112 @@ async def test_a_server_of_ones_own_is_tried_kept_and_used(tmp_path: Path) -> No
     assert json.loads(ring.read_text()) == {"duckflow/server": TYPED}
     config = shell.config.read_text()
     assert TYPED not in config and "duck-1" in config and address in config
+
+
+async def test_a_key_without_a_keyring_reaches_every_session_as_long_as_the_page_runs(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    hello = json.dumps(decide(respond("Quack."), step="PLANNING"))
+    with FakeEndpoint(says("ok"), *[says(hello)] * 4, models=[{"id": "duck-1"}], key=TYPED) as server:
+        program = await asyncio.to_thread(Program, shell)
+        try:
+            browser = await program.visit()
+            assert (await browser.get("endpoints"))["lacks_default"] is True
+            early = (await browser.post("sessions", folder=str(shell.work)))["id"]
+            await browser.post("endpoints", address=server.url, key=TYPED, default=True)
+            listed = await browser.get("endpoints")
+            assert listed["lacks_default"] is False
+            assert [one["key"] for one in listed["endpoints"] if one["name"] == "server"]
+            new = (await browser.post("sessions", folder=str(shell.work), message="hello"))["id"]
+            async with browser.reading(new) as reader:
+                await reader.until(lambda: reader.turns_over == 1)
+                assert not reader.asked and reader.of("text", by="model")
+            # A session that was open before gets the key and the model, too.
+            await browser.post(f"sessions/{early}/say", text="hello")
+            async with browser.reading(early) as reader:
+                await reader.until(lambda: reader.turns_over == 1)
+                assert not reader.asked and reader.of("text", by="model")
+            pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+            for pid in (pid for pid in pids if str(tmp_path).encode() in read_bytes(pid, "environ")):
+                assert TYPED.encode() not in read_bytes(pid, "cmdline") + read_bytes(pid, "environ")
+        finally:
+            program.stop()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TYPED.encode() in path.read_bytes()]
+
+
+async def test_a_key_typed_in_one_session_is_not_asked_for_in_the_next(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    hello = json.dumps(decide(respond("Quack."), step="PLANNING"))
+    with FakeEndpoint(*[says("ok"), says(hello), says(hello)], models=[{"id": "duck-1"}], key=TYPED) as server:
+        table = f'[llm.endpoints.mine]\nbase_url = "{server.url}"\nkey_env = "MINE_API_KEY"\n'
+        shell.write_config(f'[llm]\nmodel = "mine:duck-1"\n{table}')
+        program = await asyncio.to_thread(Program, shell)
+        try:
+            browser = await program.visit()
+            first = (await browser.post("sessions", folder=str(shell.work), message="hello"))["id"]
+            async with browser.reading(first) as reader:
+                asked = await reader.until(lambda: next(iter(reader.facts.get("questions", [])), None))
+                # What is typed elsewhere while a key is asked for goes to no model.
+                for more in ({}, {"later": True}, {"question_id": asked["question_id"], "aimed": True}):
+                    taken = await browser.post(f"sessions/{first}/say", text=TYPED, **more)
+                    assert taken["taken"] == "unclear"
+                await browser.post(f"sessions/{first}/answer", question_id=asked["question_id"], text=TYPED)
+                await reader.until(lambda: reader.turns_over == 1)
+            second = (await browser.post("sessions", folder=str(shell.work), message="hello"))["id"]
+            async with browser.reading(second) as reader:
+                await reader.until(lambda: reader.turns_over == 1)
+                assert not reader.asked and reader.of("text", by="model")
+        finally:
+            program.stop()
+    assert TYPED not in json.dumps(server.received)
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and TYPED.encode() in path.read_bytes()]
+
+
+def read_bytes(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""
+
+
+@needs_chromium
+async def test_the_field_for_a_key_has_the_focus_and_nothing_else_takes_the_key(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    hello = json.dumps(decide(respond("Quack."), step="PLANNING"))
+    with FakeEndpoint(says("ok"), says(hello), models=[{"id": "duck-1"}], key=TYPED) as server:
+        program = await asyncio.to_thread(Program, shell)
+        try:
+            async with browsing() as browser:
+                tab = await visit(browser, f"http://127.0.0.1:{program.port}/?token={program.token}", "#/new")
+                keyboard = tab.page.keyboard
+                await tab.see(".new-session textarea:focus")
+                await keyboard.type("hello")
+                await keyboard.press("Enter")
+                await tab.choose("my own server")
+                await tab.see(".composer textarea:focus")
+                await tab.see(".card h2", "address")
+                await tab.page.wait_for_timeout(READING_MS)
+                await keyboard.type(server.url)
+                await keyboard.press("Enter")
+                for key in ("sk-wrong-0123456789", TYPED):
+                    await tab.see(".card", "Incorrect" if key == TYPED else "needs a key")
+                    await tab.see(".card [type=password]:focus")
+                    assert await tab.find(".composer textarea").is_disabled()
+                    await tab.page.wait_for_timeout(READING_MS)
+                    await keyboard.type(key)
+                    await keyboard.press("Enter")
+                await tab.see(".r-said", "Quack")
+                await tab.see(".composer textarea:focus")
+                assert await tab.find(".composer textarea").input_value() == ""
+                assert TYPED not in await tab.page.content()
+                await tab.go("#/models")
+                form = await tab.see('form[aria-label="Your own server"]')
+                assert not await form.get_by_label("Use this model").is_checked()
+                await form.get_by_label("Address").fill("http://127.0.0.1:9")
+                await form.get_by_label("Key").fill(TYPED)
+                await form.get_by_role("button").click()
+                await form.locator(".what.warn").wait_for()
+                assert await form.get_by_label("Key").input_value() == TYPED, "it was not the key's fault"
+                await (await tab.see(".endpoints li button", "openai")).click()
+                await tab.see(".endpoints li [type=password]:focus")
+        finally:
+            program.stop()

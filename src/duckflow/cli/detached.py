@@ -7,7 +7,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from duckflow.cli.host_process import What
+from duckflow.cli.host_process import What, take_keys
 from duckflow.cli.parser import Options
 from duckflow.cli.signals import ended_by_signals
 from duckflow.errors import UsageError
@@ -141,6 +141,8 @@ async def host(options: Options, what: What, words: Words, paths: Paths) -> int:
     from duckflow.cli.conversations import new_session, wanted_session
     from duckflow.cli.talk import make_setup
 
+    if what != "led":
+        take_keys()
     make_setup_here = partial(make_setup, options, words, paths)
     setup = make_setup_here()._replace(model_origin="model.chosen.page") if what == "new" else make_setup_here()
     chosen_session = (

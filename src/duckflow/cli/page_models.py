@@ -1,13 +1,15 @@
 """The models on the page: lists them, tries whether they answer, and adds a key or an address."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from duckflow.cli.doctor.model import try_out
-from duckflow.cli.init.own_model import best_first, keep, reach, save_settings
+from duckflow.cli.host_process import pass_on_keys
+from duckflow.cli.init.own_model import ASK_KEY, best_first, keep, reach, save_settings
 from duckflow.config.load import load
 from duckflow.config.settings import Settings
 from duckflow.errors import UsageError
@@ -21,11 +23,13 @@ from duckflow.llm.endpoints import (
     Key,
     catalogue,
     find_key,
+    keep_in_memory,
     key_in_environment,
     usable_key,
 )
 from duckflow.llm.facts import facts_of, models_of
 from duckflow.state.data import say
+from duckflow.state.question import Question
 from duckflow.store.paths import Paths
 
 LISTING_SECONDS, LOOK_SECONDS = 15.0, 1.5
@@ -33,7 +37,8 @@ LISTING_SECONDS, LOOK_SECONDS = 15.0, 1.5
 
 class PageModels:
     """The models that the user can reach by their settings and keys. A typed key is tried before it is stored in the
-    keyring, and it is never returned."""
+    keyring, or else kept until the page's process ends, which hands it to the sessions that it starts. It is never
+    returned."""
 
     def __init__(self, paths: Paths) -> None:
         self._paths = paths
@@ -72,9 +77,23 @@ class PageModels:
         choice = ModelChoice("endpoint", chosen_model, say("model.chosen.config"), endpoint, key)
         seconds = await try_out(choice, Settings(), self._paths)
         kept = await asyncio.to_thread(keep, endpoint, choice)
+        pass_on_keys()
         await asyncio.to_thread(save_settings, kept.settings if default else kept.settings[1:], self._paths)
         answer_note = say("own.answers", model=choice.name, seconds=round(seconds, 1))
         return {"model": choice.name, "told": [phrase.model_dump() for phrase in (answer_note, *kept.notes)]}
+
+    def hear_typed(self, question: Question, text: str) -> None:
+        """Keeps a key that is typed in a session, so that no other session asks for it again."""
+        if question.title.key == ASK_KEY:
+            with contextlib.suppress(UsageError):
+                keep_in_memory(str(question.title.values["endpoint"]), usable_key(text, TYPED))
+                pass_on_keys()
+
+    async def lacks_default(self) -> bool:
+        """Says whether sessions would find no model that is named in the settings or has a key."""
+        if (await asyncio.to_thread(self._settings)).llm.model:
+            return False
+        return not any(row["key"] for row in await self.endpoints())
 
     async def check(self, name: str) -> Mapping[str, Any]:
         """Asks the model for one word. A DuckflowError says why no answer came."""

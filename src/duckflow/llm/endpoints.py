@@ -183,15 +183,20 @@ _keys_in_memory: dict[str, Key] = {}
 """Keys that the user has typed and that could not be stored, by the address that they are meant for."""
 
 
-def keep_in_memory(endpoint: Endpoint, key: Key) -> None:
-    """Keeps a typed key until the process ends, so that it is not asked for a second time."""
-    _keys_in_memory[endpoint.base_url] = key
+def keep_in_memory(where: str, key: Key) -> None:
+    """Keeps the key that was typed for an address (`Endpoint.where`) until the process ends, so that it is not asked
+    for a second time."""
+    _keys_in_memory[where] = key
+
+
+def keys_in_memory() -> dict[str, Key]:
+    return dict(_keys_in_memory)
 
 
 def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | None:
     """Returns the key that the user has typed into this process, else the key from the environment, else the key stored
     with `keyring set duckflow ENDPOINT`."""
-    if typed_key := _keys_in_memory.get(endpoint.base_url):
+    if typed_key := _keys_in_memory.get(endpoint.where):
         return typed_key
     key = key_in_environment(endpoint, environ)
     stored_key = read_keyring(endpoint.name) if key is None and may_be_stored(endpoint) else ""

@@ -32,7 +32,12 @@ async def models(services: PageServices, request: Request) -> Any:
 
 
 async def endpoints(services: PageServices, request: Request) -> Any:
-    return {"endpoints": worded(await _models(services).endpoints(), services.words), "keys_here": services.keys_here}
+    known_models = _models(services)
+    return {
+        "endpoints": worded(await known_models.endpoints(), services.words),
+        "keys_here": services.keys_here,
+        "lacks_default": await known_models.lacks_default(),
+    }
 
 
 async def add(services: PageServices, request: Request) -> Any:
@@ -121,6 +126,9 @@ async def begin(services: PageServices, request: Request) -> Any:
 async def say(services: PageServices, request: Request) -> Any:
     body, session = await read_body(request), await services.watched(request)
     conversation, text, read = session.conversation, body.text("text"), _drawn(body, session)
+    if any(question.secret for question in conversation.questions):
+        # What is typed now may be the secret, and a message would go to the model.
+        return {"taken": "unclear", "told": [session.words("page.secret_above")]}
     if not read and _approves(conversation, text, body.text("question_id")):
         return {"taken": "unclear", "told": [session.words("plan.unseen")]}
     if read and _is_approval(text):
@@ -155,6 +163,8 @@ async def answer(services: PageServices, request: Request) -> Any:
     approves = asked_question and _approves(conversation, choice or body.text("text"), question_id)
     if approves and not _drawn(body, session):
         return {"taken": "unclear", "told": [session.words("plan.unseen")], "question_id": question_id}
+    if asked_question and asked_question.secret and services.models and not choice:
+        services.models.hear_typed(asked_question, body.text("text"))
     return _taken(await conversation.answer(question_id, body.text("text"), choice), session.words)
 
 

@@ -8,6 +8,7 @@ from duckflow.events.ports import Conversation
 from duckflow.events.views import SessionSummary
 from duckflow.i18n.words import Words
 from duckflow.state.agent import AgentState
+from duckflow.state.question import Question
 
 
 class KeptEvent(NamedTuple):
@@ -117,6 +118,14 @@ class Models(Protocol):
 
     async def add(self, name: str, address: str, secret: str, model: str, default: bool) -> Mapping[str, Any]:
         """Tries a provider's key or an address, and saves it if a model answers. A DuckflowError says why none does."""
+        ...
+
+    async def lacks_default(self) -> bool:
+        """Says whether a session that names no model would find none that the user has chosen or has a key for."""
+        ...
+
+    def hear_typed(self, question: Question, text: str) -> None:
+        """Hears the answer to a question for a secret. If it is a model's key, further sessions get it, too."""
         ...
 
     async def check(self, name: str) -> Mapping[str, Any]:

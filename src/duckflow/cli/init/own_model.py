@@ -38,7 +38,7 @@ MOST_LISTED = 8
 LISTING_SECONDS = 15.0
 NOT_IMPLEMENTED = 501
 LEAVE, OTHER = "leave", "other"
-ASK_PROVIDER = "own.ask.provider"
+ASK_PROVIDER, ASK_KEY = "own.ask.provider", "own.ask.key"
 Setting = tuple[tuple[str, ...], str]
 
 
@@ -200,7 +200,7 @@ async def _where_chats_go(endpoint: Endpoint, key: Key | None) -> tuple[Endpoint
 async def typed_key(ask: Ask, where: str, problem: Phrase | None) -> Key:
     """Asks until the user types a key that can be sent. The key is shown nowhere."""
     while True:
-        title = say("own.ask.key", endpoint=where)
+        title = say(ASK_KEY, endpoint=where)
         typed_text = await _typed(ask, title, problem, secret=True)
         try:
             return usable_key(typed_text, TYPED)
@@ -261,7 +261,7 @@ def keep(endpoint: Endpoint, choice: ModelChoice) -> Kept:
         return Kept(tuple(settings))
     if may_be_stored(endpoint) and write_keyring(endpoint.name, choice.key.secret):
         return Kept(tuple(settings), (say("own.in_keyring"),))
-    keep_in_memory(endpoint, choice.key)
+    keep_in_memory(endpoint.where, choice.key)
     variable = endpoint.key_names[0] if endpoint.key_names else f"{_variable_name(endpoint.name)}_API_KEY"
     if not is_in_catalogue:
         settings.append((("llm", "endpoints", endpoint.name, "key_env"), variable))

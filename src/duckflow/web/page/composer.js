@@ -41,12 +41,13 @@ export function Composer({ session, tell }) {
 	const recalled = useRef(-1);
 	/** The time at which the present text of the line was begun. */
 	const begun = useRef(0);
-	const { writable } = session;
+	// What is typed here can be read, and a key must not be.
+	const writable = session.writable && !session.secret;
 
 	const setText = (value) => {
 		if (!value || !begun.current) begun.current = value ? performance.now() : 0;
 		setTextOnly(value);
-		if (!session.target?.secret) sessionStorage.setItem(kept, value);
+		sessionStorage.setItem(kept, value);
 	};
 	useEffect(() => {
 		const box = field.current;
@@ -105,11 +106,6 @@ export function Composer({ session, tell }) {
 		const said = text.trim();
 		if (!said && !files.length) return;
 		const asked = session.target;
-		if (asked?.secret) {
-			tell(t("page.secret_above"), "warn");
-			document.querySelector(".card input[type=password]")?.focus();
-			return;
-		}
 		// Words begun before the question could be read were not meant for it, unless the person chose it.
 		const since = asked ? seenSince(asked.question_id) : 0;
 		const target = since && (begun.current >= since || session.aimed === asked.question_id) ? asked : null;
@@ -239,7 +235,7 @@ export function Composer({ session, tell }) {
 				aria-controls=${listed ? "offers" : undefined}
 				aria-autocomplete="list"
 				aria-activedescendant=${listed ? `offer-${offers.at}` : undefined}
-				placeholder=${t(session.waitsFor && !session.target?.secret ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
+				placeholder=${t(session.waitsFor && !session.secret ? "page.placeholder_answer" : session.in_turn ? "page.placeholder_steer" : "page.placeholder")}
 				disabled=${!writable}
 				value=${text}
 				onInput=${(event) => (setText(event.target.value), complete(event.target.value, event.target.selectionStart))}
@@ -268,10 +264,10 @@ export function Composer({ session, tell }) {
 
 /** Returns the open question that a line answers. If there are several, the person chooses. */
 function Target({ session }) {
-	const { questions, target } = session;
+	const { questions, target, secret } = session;
 	const name = (question) => visible([question.job_name, subjectOf(question) || question.title].filter(Boolean).join(": ")).slice(0, LONGEST_NAME);
 	if (!questions.length) return null;
-	if (target?.secret) return html`<p class="target">${t("page.secret_above")}</p>`;
+	if (secret) return html`<p class="target">${t("page.secret_above")}</p>`;
 	if (questions.length === 1) return html`<p class="target">${t("page.answers", { question: name(target) })}</p>`;
 	return html`<div class="target" role="radiogroup" aria-label=${t("page.answers_which")}>
 		<span>${t("page.answers_which")}</span>

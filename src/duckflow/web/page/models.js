@@ -1,6 +1,6 @@
-// The sources of models: providers with keys, one's own servers, and a check whether a model answers.
+// Providers with keys, one's own servers, and a check whether a model answers.
 
-import { html, useEffect, useState } from "./vendor/htm-preact.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { Icon } from "./icons.js";
 import { get, post } from "./requests.js";
 import { ModelField } from "./start.js";
@@ -26,19 +26,19 @@ export function Models({ lock }) {
 			<h2 id="keys-title">${t("page.models_keys")}</h2>
 			${known && !may ? html`<p class="what">${t("page.keys_elsewhere")}</p>` : null}
 			<ul class="endpoints">
-				${(known?.endpoints ?? []).map((endpoint) => html`<${Endpoint} key=${endpoint.name} endpoint=${endpoint} may=${may} read=${read} />`)}
+				${(known?.endpoints ?? []).map((endpoint) => html`<${Endpoint} key=${endpoint.name} endpoint=${endpoint} may=${may} usual=${known.lacks_default} read=${read} />`)}
 			</ul>
 		</section>
 		${may
 			? html`<section aria-labelledby="own-title">
 					<h2 id="own-title">${t("page.models_own")}</h2>
-					<${Adding} fields=${["address", "key", "model"]} read=${read} />
+					<${Adding} fields=${["address", "key", "model"]} usual=${known.lacks_default} read=${read} />
 				</section>`
 			: null}
 	</main>`;
 }
 
-function Endpoint({ endpoint, may, read }) {
+function Endpoint({ endpoint, may, usual, read }) {
 	const [open, setOpen] = useState(false);
 	const { name, where, key, fixed } = endpoint;
 	return html`<li>
@@ -52,32 +52,35 @@ function Endpoint({ endpoint, may, read }) {
 					</button>`
 				: null}
 		</p>
-		${open ? html`<${Adding} fields=${["key", "model"]} name=${name} read=${read} />` : null}
+		${open ? html`<${Adding} fields=${["key", "model"]} name=${name} usual=${usual} read=${read} />` : null}
 	</li>`;
 }
 
-/** A form for a key, which goes to the server once and is neither kept nor shown here. */
-function Adding({ fields, name = "", read }) {
+/** A form for a key, which is neither kept nor shown here. */
+function Adding({ fields, name = "", usual, read }) {
 	const [values, setValues] = useState({});
-	const [isDefault, setDefault] = useState(false);
+	const [isDefault, setDefault] = useState(usual);
+	const form = useRef();
+	useEffect(() => name && form.current[0].focus(), []);
 	const [told, setTold] = useState({});
 	const [busy, setBusy] = useState(false);
 	const send = async (event) => {
 		event.preventDefault();
 		setBusy(true);
 		setTold({ text: t("page.model_trying") });
-		setValues({ ...values, key: "" });
 		try {
 			const answer = await post("api/endpoints", { name, default: isDefault, ...values });
+			setValues({ ...values, key: "" });
 			await read();
 			setTold({ text: answer.told.join("\n"), kind: "ok" });
 		} catch (error) {
+			if (error.key?.startsWith("model.key")) setValues({ ...values, key: "" });
 			setTold({ text: error.message, kind: "warn" });
 		}
 		setBusy(false);
 	};
 	const enough = name ? values.key?.trim() : values.address?.trim();
-	return html`<form class="new-session" onSubmit=${send} aria-label=${name || t("page.models_own")}>
+	return html`<form ref=${form} class="new-session" onSubmit=${send} aria-label=${name || t("page.models_own")}>
 		${fields.map(
 			(field) => html`<label>
 				${t(`page.own_${field}`)}

@@ -80,7 +80,10 @@ export function Card({ question, session, first, alone, tell }) {
 	const [typed, setTyped] = useState(false);
 	const field = useRef(null);
 	useSight(question.question_id);
-	useEffect(() => () => setTimeout(giveFocus, 0), []);
+	useEffect(() => {
+		if (question.secret) field.current.focus();
+		return () => setTimeout(giveFocus, 0);
+	}, []);
 	const { gate } = question;
 	const choices = question.choices.map((one, place) => ({ ...one, rare: one.number > NUMBERED, number: one.number || place + 1 })).sort((one, other) => one.number - other.number);
 	const grave = gate?.risk === "forbidden";

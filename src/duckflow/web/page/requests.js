@@ -3,19 +3,24 @@
 import { t } from "./words.js";
 
 export class Refused extends Error {
-	constructor(status, message) {
+	constructor(status, message, key) {
 		super(message);
 		this.status = status;
+		this.key = key;
 	}
+}
+
+async function refusal(answer) {
+	const data = await answer.json().catch(() => ({}));
+	return new Refused(answer.status, data.error || `${answer.status} ${answer.statusText}`, data.key);
 }
 
 async function call(path, options) {
 	const answer = await fetch(path, { credentials: "same-origin", ...options }).catch(() => {
 		throw new Refused(0, t("page.no_answer"));
 	});
-	const data = await answer.json().catch(() => ({}));
-	if (!answer.ok) throw new Refused(answer.status, data.error || `${answer.status} ${answer.statusText}`);
-	return data;
+	if (!answer.ok) throw await refusal(answer);
+	return answer.json().catch(() => ({}));
 }
 
 export const get = (path) => call(path, {});
@@ -121,10 +126,7 @@ export class Stream {
 			headers: { Accept: "text/event-stream" },
 			signal: stop.signal,
 		});
-		if (!answer.ok) {
-			const data = await answer.json().catch(() => ({}));
-			throw new Refused(answer.status, data.error || answer.statusText);
-		}
+		if (!answer.ok) throw await refusal(answer);
 		this.since = performance.now();
 		this.tell("open");
 		const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -140,6 +140,10 @@ export class Session {
 		return this.questions.find((question) => question.question_id === this.aimed);
 	}
 
+	get secret() {
+		return this.questions.some((question) => question.secret);
+	}
+
 	aim(question) {
 		if (this.aimed === question) return;
 		this.aimed = question;
