@@ -108,3 +108,16 @@ def without_keys(text: str) -> str:
     for spelling in _spellings:
         text = text.replace(spelling, HIDDEN)
     return text
+
+
+KEY_FORM = r"(?=.*\d)[\w.-]{20,}"
+
+
+def key_in(text: str) -> str:
+    """Returns the key, without what was copied along with it, if the text has the form of one; otherwise nothing."""
+    copied = re.fullmatch(AROUND_KEY, text.strip())
+    return copied[2] if copied and copied[2].isascii() and re.fullmatch(KEY_FORM, copied[2]) else ""
+
+
+AROUND_KEY = r"""(?:export\s+)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*=(?!=))?(?:.*\bBearer\s+)?(['"]?)(.*)\1"""
+"""A key as it is copied from a shell's startup file, from a file of variables, or from the header of a request."""

@@ -118,7 +118,7 @@ def test_a_half_downloaded_model_is_reported(bare: Shell) -> None:
     assert "only 10 % has been downloaded" in done.stdout and "duckflow models pull smollm2-135m" in done.stdout
 
 
-@pytest.mark.parametrize(("language", "ways"), [("en", "three ways"), ("ja", "3 つ")])
+@pytest.mark.parametrize(("language", "ways"), [("en", "a provider's key"), ("ja", "プロバイダーのキー")])
 def test_where_nothing_is_set_up_doctor_names_every_way_to_a_model(bare: Shell, language: str, ways: str) -> None:
     done = bare.run("doctor", "--lang", language)
     _, _, advice = done.stdout.partition("✗ ")

@@ -40,7 +40,8 @@ async def test_an_editor_that_allows_everything_fetches_no_model_and_types_no_ke
 
 
 def test_an_editor_is_told_to_set_up_a_model_in_a_terminal(bare: Shell) -> None:
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
+    params = {"protocolVersion": 1, "clientCapabilities": {"auth": {"terminal": True}}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     done = bare.run("acp", "-m", bare.script(), stdin=json.dumps(asked) + "\n")
     (method,) = json.loads(done.stdout.splitlines()[0])["result"]["authMethods"]
     assert (method["type"], method["args"]) == ("terminal", ["init"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from duckflow.agent.questions import read_choice
+from duckflow.agent.plain_answers import read_choice
 from duckflow.errors import DuckflowError
 from duckflow.state.changes import UndoScope, hunks_of, with_hunk
 from duckflow.state.question import Answer

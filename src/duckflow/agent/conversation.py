@@ -187,7 +187,7 @@ class ChatLoop:
         if line_meaning == "answer" and question_id is None:
             return _known(Taken("unclear", (say("question.unseen"),)))
         if line_meaning not in ("nothing", "message"):
-            secret = line_meaning == "answer" and self._question(question_id or "").secret
+            secret = line_meaning == "answer" and self._question(question_id or "").hides(text)
             self.session.emit(LineTaken(text=HIDDEN if secret else text))
         match line_meaning:
             case "message" if self.in_turn and means_stop(text, self.state.language):

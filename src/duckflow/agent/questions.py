@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from duckflow.agent.deeds import deeds_asked
 from duckflow.agent.narrow_yes import answer_for_some, may_be_met
+from duckflow.agent.plain_answers import FREE, SAID_BY, names_of, read_access, read_choice, read_words
 from duckflow.events.ports import Emit
 from duckflow.events.talking import AskedBack, WordsPassedOn
 from duckflow.events.types import QuestionAsked, QuestionClosed
@@ -23,15 +24,11 @@ from duckflow.i18n.answers import (
     without_reference,
 )
 from duckflow.i18n.typed import SplitAnswer, means_pause, split_answer
-from duckflow.i18n.words import Words, begins, languages_in
+from duckflow.i18n.words import begins
 from duckflow.state.data import Phrase, say, shorten
-from duckflow.state.question import NOBODY, Answer, Choice, Question, Talk
+from duckflow.state.question import NOBODY, Answer, Question, Talk
 
-NUMBERED = r"(?s)(\d+)\s*[.):、,]?\s*(.*)"
-FREE = "free"
 UNCLEAR = dict.fromkeys(("choice", "edit", "text"), "choice.unclear") | {"duck_call": "duck.words"}
-SAID_BY = {"yes": "yes", "trust": "yes", "go_on": "yes", "no": "no", "stop": "no"}
-"""The choices that a plain yes or a plain no selects."""
 UNREAD = WholeAnswer()
 SHOWN = 60
 BEGUN = 6
@@ -175,7 +172,7 @@ class Questions:
         question = asked.question
         if self._open.pop(question.question_id, None):
             is_on_record = question.on_record and answer is not None
-            if answer and question.secret:
+            if answer and question.hides(answer.text):
                 answer = answer.model_copy(update={"text": ""})
             self._emit(QuestionClosed(question_id=question.question_id, answer=answer, on_record=is_on_record))
 
@@ -188,7 +185,7 @@ class Questions:
             return asked.half.model_copy(update={"text": text})
         if question.kind == "text":
             return read_words(text, question, self._language())
-        answer = read_choice(text, question, self._language())
+        answer = read_access(text, question) or read_choice(text, question, self._language())
         if question.kind in ("choice", "edit"):
             if answer.choice == FREE and (named_answer := _named(text, question, self._language())):
                 return named_answer
@@ -199,38 +196,6 @@ class Questions:
             asked.half = answer
             return None
         return answer
-
-
-def read_words(text: str, question: Question, language: str) -> Answer:
-    """Reads an answer to a question that may be answered by any text, even by a number. Only the name of a choice, or a
-    no, selects a choice."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    word = plain.casefold().rstrip("。.!！")
-    for choice in question.choices:
-        is_refusal = choice.key == "no" and read_whole(plain, language).verdict == "no"
-        is_named = word in _names(choice, plain, language) or (is_refusal and not read_whole(plain, language).reason)
-        if is_named and not choice.wants_text:
-            return Answer(choice=choice.key)
-    return Answer(choice="text", text=text.strip())
-
-
-def read_choice(text: str, question: Question, language: str) -> Answer:
-    """Reads `2`, `２`, `2: use tabs` or `stop here` as a choice; if only a person is asked, also the first letter of a
-    key. Everything else is free text."""
-    plain = unicodedata.normalize("NFKC", text).strip()
-    if (number_match := re.fullmatch(NUMBERED, plain)) and (chosen := question.numbered.get(int(number_match[1]))):
-        return Answer(choice=chosen.key, text=number_match[2].strip())
-    word = plain.casefold().rstrip("。.!！")
-    for choice in question.choices:
-        if word in _names(choice, plain, language):
-            return Answer(choice=choice.key)
-    begun_keys = [choice.key for choice in question.choices if question.for_person and choice.key[:1] == word]
-    if len(begun_keys) == 1:
-        return Answer(choice=begun_keys[0])
-    answer = None if plain.isdecimal() else read_answer(plain, language=language)
-    meaning = answer.choice if answer and not answer.text else ""
-    keys = [choice.key for choice in question.choices if meaning and SAID_BY.get(choice.key) == meaning]
-    return Answer(choice=keys[0]) if keys else Answer(choice=FREE, text=text.strip())
 
 
 def _read_at_gate(text: str, whole: WholeAnswer, asked: OpenQuestion, language: str) -> Answer | None:
@@ -314,7 +279,7 @@ def _begun(text: str, question: Question, language: str) -> Answer | None:
     keys = [
         choice.key
         for choice in question.choices
-        if any(name.startswith(word) for name in _names(choice, word, language))
+        if any(name.startswith(word) for name in names_of(choice, word, language))
     ]
     return Answer(choice=keys[0]) if len(word) >= BEGUN and len(keys) == 1 and keys != ["always"] else None
 
@@ -327,12 +292,10 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
     plain = unicodedata.normalize("NFKC", text).casefold()
     answer_words = _words(plain)
     key_words = _words(without_politeness(plain, language))
+    named_words = {choice.key: [*map(_words, names_of(choice, plain, language))] for choice in question.choices}
     shared_counts = {
-        choice.key: max(
-            (len(answer_words & words) for words in map(_words, _names(choice, plain, language)) if key_words <= words),
-            default=0,
-        )
-        for choice in question.choices
+        key: max((len(answer_words & words) for words in all_words if key_words <= words), default=0)
+        for key, all_words in named_words.items()
     }
     best_keys = [key for key, count in shared_counts.items() if count and count == max(shared_counts.values())]
     return Answer(choice=best_keys[0]) if len(best_keys) == 1 and best_keys[0] not in DECIDES else None
@@ -390,10 +353,3 @@ def _chosen(choice: str, text: str, question: Question) -> Answer | None:
 
 def _keys(question: Question) -> tuple[str, ...]:
     return tuple(choice.key for choice in question.choices)
-
-
-def _names(choice: Choice, text: str, language: str) -> set[str]:
-    """Returns the names of a choice, in the languages that the text may be in."""
-    languages = languages_in(text, language)
-    labels = {unicodedata.normalize("NFKC", Words(code).phrase(choice.label)) for code in languages}
-    return {choice.key} | {label.casefold() for label in labels}

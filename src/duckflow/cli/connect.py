@@ -40,7 +40,7 @@ async def find_model(
         # An endpoint that the user defined is found only by its name.
         name, model_origin = model_before, "model.chosen.session"
     search = partial(discover, settings.second_model if second else name, settings, os.environ, say(model_origin))
-    ask_user = None if setup.by_client else ask
+    ask_user = None if setup.by_client or setup.alone else ask
     choice = await (find_with_weights(search, setup.paths, session, ask_user) if needs_weights else search({}))
     model_connection = await _connect(setup, session, choice)
     return model_connection if second else await _with_fallback(setup, session, model_connection)

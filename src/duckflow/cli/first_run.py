@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from duckflow.agent.session import Session
 from duckflow.errors import DuckflowError, ModelError, ProviderRefused, ProviderUnreachable
 from duckflow.events.ports import Ask
-from duckflow.events.types import Event, Noticed, Waiting
+from duckflow.events.talking import LineOffered
+from duckflow.events.types import Event, MessagesSetAside, Noticed, Waiting
 from duckflow.llm.discover import BY_ITSELF, NO_MODEL, ModelChoice
 from duckflow.llm.endpoints import TYPED, Key
 from duckflow.state.data import said, say
@@ -20,8 +21,6 @@ from duckflow.store.paths import Paths
 
 MB, GB = 10**6, 10**9
 KEY_WANTED = ("model.key_missing", "model.key_missing_alone", "model.key_refused_typed")
-OWN = Way(key="key", label=say("own.by_key")), Way(key="address", label=say("own.by_address"))
-"""The two ways to use the user's own model, as choices of a question."""
 Result = TypeVar("Result")
 Search = Callable[[Mapping[str, Key]], Awaitable[ModelChoice]]
 """A function that looks for a model, with the keys that the user has typed so far."""
@@ -65,12 +64,14 @@ async def find_with_weights(search: Search, paths: Paths, session: Session, ask:
     if is_downloaded and not runtime_missing():
         return choice
     chosen_automatically = choice.why.key == BY_ITSELF
-    way_to_model = "no"
+    answer = Answer(choice="no")
     if ask and session.state.turn_open:
-        way_to_model = await _ask_way(ask_in_turn, f"{model.size / GB:.1f}", runtime_missing(), chosen_automatically)
-    if ask and way_to_model in (choice.key for choice in OWN):
-        return await _own(way_to_model, ask, paths, session)
-    if way_to_model != "fetch":
+        answer = await _ask_way(ask_in_turn, f"{model.size / GB:.1f}", runtime_missing(), chosen_automatically)
+    if ask and answer.choice not in ("fetch", "no"):
+        return await _own(answer, ask, paths, session)
+    if answer.choice != "fetch":
+        if ask and session.state.turn_open:
+            unready_key = _left(session)
         problem_key = unready_key if chosen_automatically else "local.no_weights"
         raise ProviderUnreachable(problem_key, name=choice.model, path=str(paths.models))
     if runtime_missing():
@@ -101,6 +102,7 @@ async def _with_key(search: Search, paths: Paths, session: Session, ask: Ask) ->
             try:
                 typed_keys[endpoint] = await typed_key(ask, str(problem.values["where"]), prompt)
             except OwnModelLeft:
+                _left(session)
                 raise problem from None
 
 
@@ -130,6 +132,15 @@ async def _accepted(choice: ModelChoice, key_is_new: bool, paths: Paths, session
     return choice
 
 
+def _left(session: Session) -> str:
+    """Puts the message that has no model back into the line. Returns the key of the sentence that says so."""
+    messages = session.state.messages
+    if message := next((message for message in reversed(messages) if message.role == "user"), None):
+        session.emit(MessagesSetAside(first=messages.index(message), last=len(messages)))
+        session.emit(LineOffered(text=message.text))
+    return "first_run.left"
+
+
 def require_weights(name: str, paths: Paths) -> None:
     from duckflow.llm.local.weights import Weights
 
@@ -152,13 +163,15 @@ async def _while_turn_lasts(work: Coroutine[Any, Any, Result], session: Session)
     except asyncio.CancelledError:
         if session.state.turn_open:
             raise
-        raise ProviderUnreachable(NO_MODEL) from None
+        raise ProviderUnreachable(_left(session)) from None
     finally:
         stop_hearing()
 
 
-async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically: bool) -> str:
+async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically: bool) -> Answer:
     """Asks how to get a model for the message. If the user has named the local model, only that is offered."""
+    from duckflow.cli.init.own_model import OWN
+
     label = say("first_run.fetch_all" if runtime else "first_run.fetch", gigabytes=gigabytes)
     ways_to_model = (
         *(OWN if chosen_automatically else ()),
@@ -166,19 +179,25 @@ async def _ask_way(ask: Ask, gigabytes: str, runtime: bool, chosen_automatically
         Way(key="no", label=say("first_run.no")),
     )
     title, about_phrase = say("first_run.title"), say("first_run.about")
-    answer = await ask(Question(kind="choice", title=title, details=(about_phrase,), choices=ways_to_model))
-    return answer.choice
+    question = Question(
+        kind="choice",
+        title=title,
+        details=(about_phrase,),
+        choices=ways_to_model,
+        takes_access=chosen_automatically,
+    )
+    return await ask(question)
 
 
-async def _own(way: str, ask: Ask, paths: Paths, session: Session) -> ModelChoice:
+async def _own(answer: Answer, ask: Ask, paths: Paths, session: Session) -> ModelChoice:
     """Sets up the model that the user names, with the key that they type, and saves it in the config."""
     from duckflow.cli.init.own_model import OwnModelLeft, find_own_model, from_home, save_settings
 
     try:
-        asking = find_own_model(way, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
+        asking = find_own_model(answer, ask, paths, lambda phrase: session.emit(Waiting(why=phrase)))
         own_model = await _while_turn_lasts(asking, session)
     except OwnModelLeft:
-        raise ProviderUnreachable(NO_MODEL) from None
+        raise ProviderUnreachable(_left(session)) from None
     save_settings(own_model.kept.settings, paths)
     for phrase in (
         *own_model.kept.notes,

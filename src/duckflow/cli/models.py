@@ -89,12 +89,12 @@ def _pull(weights: Weights, name: str, options: Options, words: Words) -> None:
     )
     if complete_holding and options.if_missing:
         return
+    if runtime_missing():
+        print_out(words("local.missing"))
     bar = _Bar(words)
     path = weights.adopt(name, Path(options.source)) if options.source else weights.pull(name, bar.show)
     bar.end()
     print_out(words("models.ready", name=name, path=str(path)))
-    if runtime_missing():
-        print_out(words("local.missing"))
 
 
 def _list_local(weights: Weights, words: Words) -> None:

@@ -138,9 +138,10 @@ def _row(endpoint: str, model: str = "", window: int = 0) -> dict[str, Any]:
 def _shown(endpoint: Endpoint) -> dict[str, Any]:
     """Describes an endpoint. The description says where the key comes from, but does not contain the key."""
     key = find_key(endpoint, os.environ)
+    source = key.source if key else ""
     return {
         "name": endpoint.name,
         "where": endpoint.where,
-        "key": key.source if key else "",
+        "key": say("own.key_typed").model_dump() if source == TYPED else source,
         "fixed": bool(key_in_environment(endpoint, os.environ)),
     }

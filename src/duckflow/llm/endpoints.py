@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from duckflow.errors import UsageError
 from duckflow.llm.settings import EndpointSettings, WireName
 from duckflow.system_keyring import KEYRING_SERVICE, read_keyring
-from duckflow.whole_text import remember_key
+from duckflow.whole_text import AROUND_KEY, remember_key
 
 BEDROCK_REGION = "us-east-1"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -213,19 +213,6 @@ def key_in_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Key | 
         if key := environ.get(name, "").strip():
             return usable_key(key, name)
     return None
-
-
-KEY_FORM = r"(?=.*\d)[\w.-]{20,}"
-
-
-def key_in(text: str) -> str:
-    """Returns the key, without what was copied along with it, if the text has the form of one; otherwise nothing."""
-    copied = re.fullmatch(AROUND_KEY, text.strip())
-    return copied[2] if copied and copied[2].isascii() and re.fullmatch(KEY_FORM, copied[2]) else ""
-
-
-AROUND_KEY = r"""(?:export\s+)?(?:[A-Z][A-Z0-9]*_[A-Z0-9_]*=(?!=))?(?:.*\bBearer\s+)?(['"]?)(.*)\1"""
-"""A key as it is copied from a shell's startup file, from a file of variables, or from the header of a request."""
 
 
 def usable_key(secret: str, source: str) -> Key:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from duckflow.state.data import FrozenData, Phrase, new_id
 from duckflow.state.phase import Severity
+from duckflow.whole_text import key_in
 
 Risk = Literal["low", "medium", "high", "forbidden"]
 
@@ -116,6 +117,9 @@ class Question(FrozenData):
     job_name: str = ""
     secret: bool = False
     """True if the answer is a secret: no screen shows it, and it is stored only where it belongs."""
+    takes_access: bool = False
+    """True if a key or an address may be typed in place of the answer, which is then the choice `text`. Such a key is
+    shown as little as a secret is."""
     on_record: bool = False
     """True if the journal keeps the question and its answer. It keeps questions before risky actions (Gates) and calls
     for help (Duck Calls), but not questions about keys, about trust, or from servers."""
@@ -132,6 +136,10 @@ class Question(FrozenData):
         """Returns the question's choices by their numbers, in order."""
         numbers = {choice.number or place: choice for place, choice in enumerate(self.choices, 1)}
         return dict(sorted(numbers.items()))
+
+    def hides(self, text: str) -> bool:
+        """Says whether this answer must not be shown."""
+        return self.secret or (self.takes_access and bool(key_in(text)))
 
     @property
     def takes_nobody(self) -> bool:

@@ -76,7 +76,8 @@ def handled(handler: Handler, services: PageServices) -> Callable[[Request], Awa
         except ClientDisconnect:
             return Response(status_code=400)
         except DuckflowError as problem:
-            error = {"error": page_services.words.error(problem), "key": problem.key}
+            error: dict[str, Any] = {"error": page_services.words.error(problem)}
+            error |= {"key": True} if problem.key.startswith("model.key_") else {}
             return JSONResponse(error, STATUS.get(problem.key, 400))
         return answer if isinstance(answer, Response) else JSONResponse(answer)
 

@@ -74,8 +74,8 @@ def test_init_goes_on_into_the_chat_without_asking_for_the_key_again(tmp_path: P
     answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
     with FakeEndpoint(says("ok"), says(answer), models=MODELS[:1], key=KEY) as endpoint:
         terminal = open_terminal(opened, tmp_path, None, "init", **{**NOWHERE, "LC_ALL": "ja_JP.UTF-8"})
-        terminal.wait_for("4. 自分のサーバー")
-        terminal.answer("4")
+        terminal.wait_for("2. 自分のサーバー")
+        terminal.answer("2")
         terminal.wait_for("http://192.168.1.5:8000/v1")
         terminal.answer(endpoint.url)
         terminal.wait_for(words("own.wants_key"))
@@ -168,3 +168,70 @@ def test_a_terminal_that_cannot_draw_does_not_echo_the_key(tmp_path: Path, opene
         assert KEY.encode() not in terminal.raw
         terminal.answer("what is typed is seen again")
         terminal.wait_for("what is typed is seen again")
+
+
+@pytest.mark.parametrize("early", ["at the menu", "at the providers", "at the address"])
+def test_a_key_that_is_pasted_too_early_is_taken_and_shown_nowhere(
+    tmp_path: Path, opened: list[Terminal], early: str
+) -> None:
+    key = "sk-proj-" + KEY.removeprefix("sk-")
+    answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
+    with FakeEndpoint(says("ok"), says(answer), models=MODELS[:1], key=key) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("hello")
+        terminal.wait_for("4. not now")
+        if early == "at the address":
+            terminal.answer("2")
+            terminal.wait_for("http://192.168.1.5:8000/v1")
+            terminal.answer(key)
+            terminal.wait_for("Its address is still needed")
+            terminal.answer(endpoint.url)
+            terminal.wait_for("Quack, here I am.")
+        else:
+            if early == "at the providers":
+                terminal.answer("1")
+                terminal.wait_for("Which provider is the key for?")
+            terminal.answer(key)
+            # Nothing answers for the provider here; the way back leads to one's own server.
+            terminal.wait_for("How shall I go on?")
+            terminal.answer("3")
+            terminal.wait_for("2. my own server")
+            terminal.answer(endpoint.url)
+            terminal.wait_for("The server needs a key.")
+            terminal.answer(key)
+            terminal.wait_for("Quack, here I am.")
+        screen = terminal.shown()
+        assert key not in screen and "/model local" not in screen
+        terminal.enter("/quit")
+        assert terminal.wait_for_end() == 0
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and key.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "stop"), ("en", "q"), ("ja", "やめる"), ("ja", "quit")])
+def test_a_word_for_stopping_stops_at_the_key_and_the_message_is_back_in_the_line(
+    tmp_path: Path, opened: list[Terminal], language: str, word: str
+) -> None:
+    words = Words(language)
+    answer = str(decide(respond("Quack, here I am."), step="PLANNING")).replace("'", '"')
+    with FakeEndpoint(says("ok"), says(answer), models=MODELS[:1], key=KEY) as endpoint:
+        terminal = open_terminal(opened, tmp_path, None, "--lang", language, **NOWHERE)
+        terminal.wait_for("/help")
+        terminal.enter("count the ducks")
+        terminal.wait_for("4. ")
+        # The address of a server is taken at the menu, too.
+        terminal.answer(endpoint.url)
+        terminal.wait_for(words("own.wants_key"))
+        terminal.answer(word)
+        terminal.wait_until(lambda screen: "".join(words("first_run.left").split()) in "".join(screen.split()))
+        assert "export" not in terminal.shown()
+        terminal.wait_until(lambda screen: screen.count("› count the ducks") == 2, what="the message in the line")
+        terminal.type("\r")
+        terminal.wait_until(lambda screen: screen.count("4. ") == 2, what="the ways to a model again")
+        terminal.answer("2")
+        terminal.wait_until(lambda screen: screen.count("http://192.168.1.5:8000/v1") == 1)
+        terminal.answer(endpoint.url)
+        terminal.wait_until(lambda screen: screen.count(words("own.wants_key")) == 2)
+        terminal.answer(KEY)
+        terminal.wait_for("Quack, here I am.")
+        assert "count the ducks" in str(endpoint.received[-1])

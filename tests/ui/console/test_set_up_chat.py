@@ -17,10 +17,10 @@ NOWHERE = {
 
 def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path: Path, opened: list[Terminal]) -> None:
     terminal = open_terminal(opened, tmp_path, None, **NOWHERE)
-    terminal.wait_for("three ways")
+    terminal.wait_for("There is no model yet")
     terminal.enter("make me a game")
     screen = terminal.wait_for("4. not now")
-    assert "OPENAI_API_KEY" in screen and "Ollama" in screen and "3. the small local model" in screen
+    assert "1. a key from OpenAI" in screen and "3. the small local model" in screen
     terminal.answer("perhaps")
     terminal.wait_for("one of the numbers")
     terminal.answer("３")
@@ -28,7 +28,9 @@ def test_without_a_model_the_ways_are_told_and_the_local_one_is_offered(tmp_path
     terminal.enter("again")
     terminal.wait_until(lambda shown: shown.count("4. not now") == 2)
     terminal.answer("4")
-    terminal.wait_until(lambda shown: shown.count("three ways") == 2)
+    terminal.wait_for("Your message is back in the line")
+    terminal.wait_until(lambda shown: shown.count("› again") == 2, what="the message in the line")
+    terminal.type("\x15")
     terminal.enter("/quit")
     assert terminal.wait_for_end() == 0
 

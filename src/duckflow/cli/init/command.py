@@ -8,20 +8,20 @@ from collections.abc import Mapping
 from getpass import getpass
 from pathlib import Path
 
-from duckflow.agent.questions import FREE, read_choice, read_words
+from duckflow.agent.plain_answers import FREE, read_access, read_choice, read_words
 from duckflow.cli.arguments import parse
-from duckflow.cli.init.own_model import ASK_PROVIDER, LEAVE
+from duckflow.cli.init.own_model import LEAVE
 from duckflow.cli.init.set_up import ASK_DRAFT, CHANGE, KEEP, InterviewLeft, SetUpResult, said_yes, set_up
 from duckflow.cli.parser import Options, wrap
 from duckflow.cli.start import start
 from duckflow.errors import exit_code_of
 from duckflow.i18n.plain import plain
 from duckflow.i18n.words import Words
-from duckflow.llm.endpoints import key_in
 from duckflow.state.data import Phrase, say
 from duckflow.state.question import Answer, Question
 from duckflow.store.paths import Paths
 from duckflow.ui.streams import print_out
+from duckflow.whole_text import key_in
 
 
 def run_init(options: Options, words: Words, paths: Paths) -> int:
@@ -141,9 +141,7 @@ class _Asking:
                 return Answer(choice=LEAVE)
             if key_in(text):
                 _wipe(f"[1] › {text}")
-                if question.title.key == ASK_PROVIDER:
-                    return Answer(choice="text", text=text)
-            answer = read_choice(text or "1", question, self._words.language)
+            answer = read_access(text, question) or read_choice(text or "1", question, self._words.language)
             if answer.choice != FREE:
                 return answer
             print_out(self._words("choice.unclear"))
@@ -156,4 +154,6 @@ class _Asking:
                 text = getpass("› ") if question.secret else input("› ")
             except EOFError:
                 return Answer(choice=LEAVE)
+            if not question.secret and question.hides(text):
+                _wipe(f"› {text}")
         return read_words(text, question, self._words.language)

@@ -32,13 +32,19 @@ from duckflow.state.data import Phrase, quote, said, say
 from duckflow.state.question import Answer, Choice, Question
 from duckflow.store.paths import Paths
 from duckflow.system_keyring import write_keyring
-from duckflow.whole_text import read_json
+from duckflow.whole_text import key_in, read_json
 
 MOST_LISTED = 8
 LISTING_SECONDS = 15.0
 NOT_IMPLEMENTED = 501
 LEAVE, OTHER = "leave", "other"
-ASK_PROVIDER, ASK_KEY = "own.ask.provider", "own.ask.key"
+ASK_KEY = "own.ask.key"
+OWN = Choice(key="key", label=say("own.by_key")), Choice(key="address", label=say("own.by_address"))
+"""The two ways to use the user's own model, as choices of a question."""
+WHILE_SETTING_UP = {
+    "model.no_connection": "own.no_connection",
+    "model.nothing_listens": "own.nothing_listens",
+}
 Setting = tuple[tuple[str, ...], str]
 
 
@@ -62,14 +68,22 @@ class OwnModel(NamedTuple):
     kept: Kept
 
 
-async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phrase], None]) -> OwnModel:
-    """Asks until a model has answered or the user leaves. `tell` hears what is being tried. A key is stored in the
-    keyring where there is one."""
-    endpoint, key = await (_keyed(ask) if way == "key" else _addressed(ask, tell))
+def way_of(answer: Answer) -> str:
+    """Returns the way to the user's own model that they have chosen, or for which they have already typed a key or an
+    address; an empty text for any other answer."""
+    if answer.choice == "text":
+        return "key" if key_in(answer.text) else "address"
+    return answer.choice if answer.choice in (way.key for way in OWN) else ""
+
+
+async def find_own_model(answer: Answer, ask: Ask, paths: Paths, tell: Callable[[Phrase], None]) -> OwnModel:
+    """Asks until a model has answered or the user leaves. `answer` chooses the way, and may contain the key or the
+    address already. `tell` hears what is being tried. A key is stored in the keyring where there is one."""
+    endpoint, key = await _place(answer, ask, tell)
     choice: ModelChoice | None = None
     while True:
         try:
-            if way == "key" and not choice:
+            if endpoint.name in KEYED and not choice:
                 tell(say("own.trying", model=endpoint.name))
             choice = choice or await _chosen_model(ask, endpoint, key)
             tell(say("own.trying", model=choice.name))
@@ -77,20 +91,21 @@ async def find_own_model(way: str, ask: Ask, paths: Paths, tell: Callable[[Phras
             break
         except DuckflowError as problem:
             # Some endpoints list their models for any key, so a wrong key may show only here.
-            remedy = "key" if _about_key(problem) else await _remedy(ask, said(problem), choice is not None)
+            remedy = "key" if _about_key(problem) else await _remedy(ask, _here(problem), choice is not None)
             if remedy == "key":
                 key = await typed_key(ask, endpoint.where, said(problem) if _about_key(problem) else None)
-            choice = choice._replace(key=key) if choice and remedy != "model" else None
+            elif remedy == "elsewhere":
+                endpoint, key = await _place(await _asked_way(ask), ask, tell)
+            choice = choice._replace(key=key) if choice and remedy not in ("model", "elsewhere") else None
     tell(say("own.answers", model=choice.name, seconds=round(seconds, 1)))
     return OwnModel(choice, keep(endpoint, choice))
 
 
 async def _remedy(ask: Ask, problem: Phrase, model_chosen: bool) -> str:
     """Asks what to do about a problem that another key need not solve."""
-    ways = ("again", "model", "key") if model_chosen else ("again", "key")
-    return await _choose(
-        ask, say("own.ask.remedy"), [Choice(key=way, label=say(f"own.{way}")) for way in ways], problem
-    )
+    ways = ("again", "model", "key", "elsewhere") if model_chosen else ("again", "key", "elsewhere")
+    title = say("own.ask.remedy" if model_chosen else "own.ask.remedy_server")
+    return await _choose(ask, title, [Choice(key=way, label=say(f"own.{way}")) for way in ways], problem)
 
 
 def save_settings(settings: tuple[Setting, ...], paths: Paths) -> None:
@@ -107,15 +122,39 @@ def from_home(path: Path) -> str:
     return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
-async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
-    """Asks for the provider and the key. A key in place of the provider's name says by its form whose it is, or else is
-    kept until the provider is named."""
-    endpoints, key = catalogue({}, os.environ), None
+def _here(problem: DuckflowError) -> Phrase:
+    """Returns the sentence on a problem without hints that lead nowhere while the model is set up."""
+    phrase = said(problem)
+    return phrase.model_copy(update={"key": WHILE_SETTING_UP.get(phrase.key, phrase.key)})
+
+
+async def _asked_way(ask: Ask) -> Answer:
+    leave_choice = Choice(key=LEAVE, label=say("own.leave"))
+    question = Question(kind="choice", title=say("first_run.title"), choices=(*OWN, leave_choice), takes_access=True)
+    answer = await ask(question)
+    if not way_of(answer):
+        raise OwnModelLeft
+    return answer
+
+
+async def _place(answer: Answer, ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint, Key | None]:
+    """Returns the endpoint, with its key if it needs one."""
+    if way_of(answer) == "key":
+        return await _keyed(ask, usable_key(answer.text, TYPED) if answer.text else None)
+    return await _addressed(ask, tell, answer.text)
+
+
+async def _keyed(ask: Ask, key: Key | None) -> tuple[Endpoint, Key]:
+    """Asks for the provider and the key, unless it was typed already. A key in place of the provider's name says by its
+    form whose it is, or else is kept until the provider is named."""
+    endpoints = catalogue({}, os.environ)
     providers = tuple(Choice(key=name, label=quote(name)) for name in KEYED)
     leave_choice = Choice(key=LEAVE, label=say("own.leave"))
-    question = Question(kind="choice", title=say(ASK_PROVIDER), choices=(*providers, leave_choice))
-    answer = await ask(question)
-    if answer.choice == "text":
+    question = Question(
+        kind="choice", title=say("own.ask.provider"), choices=(*providers, leave_choice), takes_access=True
+    )
+    answer = Answer(choice="text", text=key.secret) if key else await ask(question)
+    while answer.choice == "text":
         key = usable_key(answer.text, TYPED)
         owners = [name for name in KEYED if key.secret.startswith(endpoints[name].key_starts or ("\0",))]
         answer = Answer(choice=owners[0]) if owners else await ask(question)
@@ -125,13 +164,17 @@ async def _keyed(ask: Ask) -> tuple[Endpoint, Key]:
     return endpoint, key or await typed_key(ask, endpoint.where, None)
 
 
-async def _addressed(ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint, Key | None]:
-    """Asks for an address until the server there lists its models. Returns its endpoint, and its key if it wants
-    one."""
+async def _addressed(ask: Ask, tell: Callable[[Phrase], None], address: str) -> tuple[Endpoint, Key | None]:
+    """Asks for an address, unless it was typed already, until the server there lists its models. Returns its endpoint,
+    and its key if it wants one. A key that is typed in place of the address is kept for the server."""
     problem: Phrase | None = None
+    typed_early: Key | None = None
     while True:
-        address = await _typed(ask, say("own.ask.address"), problem)
-        key: Key | None = None
+        address = address or await _typed(ask, say("own.ask.address"), problem, takes_access=True)
+        if key_in(address):
+            address, problem, typed_early = "", say("own.address_first"), usable_key(address, TYPED)
+            continue
+        key = typed_early
         try:
             while True:
                 tell(say("own.trying", model=address))
@@ -141,7 +184,7 @@ async def _addressed(ask: Ask, tell: Callable[[Phrase], None]) -> tuple[Endpoint
                 key_reason = said(refusal) if key else say("own.wants_key")
                 key = await typed_key(ask, endpoint.where, key_reason)
         except DuckflowError as error:
-            problem = said(error)
+            address, problem = "", _here(error)
 
 
 async def reach(address: str, key: Key | None = None) -> tuple[Endpoint, DuckflowError | None]:
@@ -225,7 +268,7 @@ async def _chosen_model(ask: Ask, endpoint: Endpoint, key: Key | None) -> ModelC
         return ModelChoice("endpoint", names[0], reason, endpoint, key)
     best_names = best_first(endpoint, names)
     choices = [Choice(key=name, label=_described(endpoint, name)) for name in best_names[:MOST_LISTED]]
-    other_choice = Choice(key=OTHER, label=say("own.other", count=len(names)))
+    other_choice = Choice(key=OTHER, label=say("own.other"))
     prices_note = say("own.prices") if any(choice.label.key == "own.priced" for choice in choices) else None
     name = await _choose(ask, say("own.ask.model"), [*choices, other_choice], prices_note)
     if name == OTHER:
@@ -295,10 +338,15 @@ async def _choose(ask: Ask, title: Phrase, choices: list[Choice], detail: Phrase
     return answer.choice
 
 
-async def _typed(ask: Ask, title: Phrase, problem: Phrase | None, secret: bool = False) -> str:
+async def _typed(
+    ask: Ask, title: Phrase, problem: Phrase | None, secret: bool = False, takes_access: bool = False
+) -> str:
     leave_choice = Choice(key=LEAVE, label=say("own.leave"))
     details = (problem,) if problem else ()
-    answer = await ask(Question(kind="text", title=title, details=details, choices=(leave_choice,), secret=secret))
+    question = Question(
+        kind="text", title=title, details=details, choices=(leave_choice,), secret=secret, takes_access=takes_access
+    )
+    answer = await ask(question)
     if answer.choice != "text":
         raise OwnModelLeft
     return answer.text.strip()

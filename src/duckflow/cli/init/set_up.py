@@ -8,8 +8,7 @@ from string import Template
 from typing import NamedTuple
 
 from duckflow import DEFAULT_LANGUAGE
-from duckflow.cli.first_run import OWN
-from duckflow.cli.init.own_model import LEAVE, OwnModelLeft, Setting, find_own_model, from_home
+from duckflow.cli.init.own_model import LEAVE, OWN, OwnModelLeft, Setting, find_own_model, from_home, way_of
 from duckflow.cli.init.survey import ProjectSurvey, survey
 from duckflow.config.edit import read_text, set_value, write_text
 from duckflow.config.load import read_toml
@@ -22,7 +21,7 @@ from duckflow.llm.endpoints import KEYED, KNOWN
 from duckflow.llm.settings import DEFAULT_MODEL, LlmSettings
 from duckflow.state.data import Phrase, quote, say
 from duckflow.state.mode import OFFERED
-from duckflow.state.question import Choice, Question
+from duckflow.state.question import Answer, Choice, Question
 from duckflow.store.paths import Paths
 
 MOST_MODELS = 5
@@ -67,9 +66,8 @@ async def _language(ask: Ask, words: Words, has_settings: bool) -> str:
     """Asks for the language, unless this machine speaks another one than English, which may only be a default."""
     if words.language != DEFAULT_LANGUAGE and not has_settings:
         return words.language
-    return await _asked(
-        ask, "language", _languages([words.language, *(code for code in languages() if code != words.language)])
-    )
+    codes = [words.language, *(code for code in languages() if code != words.language)]
+    return (await _asked(ask, "language", _languages(codes))).choice
 
 
 async def _with_model(
@@ -80,11 +78,11 @@ async def _with_model(
     choices = [Choice(key=name, label=labels.get(name) or say("init.choice.model", model=name)) for name in names]
     # Where there is nothing to choose from yet, Enter alone must not end without a model.
     has_model = bool(current) or await _finds("", paths)
-    chosen_key = await _asked(ask, "model", [*choices, *OWN] if has_model else [*OWN, *choices])
-    if chosen_key not in (choice.key for choice in OWN):
-        return replace(answers, model="" if chosen_key == BY_ITSELF else chosen_key)
+    answer = await _asked(ask, "model", [*choices, *OWN] if has_model else [*OWN, *choices], takes_access=True)
+    if not way_of(answer):
+        return replace(answers, model="" if answer.choice == BY_ITSELF else answer.choice)
     try:
-        own_model = await find_own_model(chosen_key, ask, paths, tell)
+        own_model = await find_own_model(answer, ask, paths, tell)
     except OwnModelLeft:
         raise InterviewLeft from None
     return replace(
@@ -101,12 +99,14 @@ def _languages(codes: list[str]) -> list[Choice]:
     return [Choice(key=code, label=quote(facts_of(code).name)) for code in codes]
 
 
-async def _asked(ask: Ask, what: str, choices: list[Choice]) -> str:
+async def _asked(ask: Ask, what: str, choices: list[Choice], takes_access: bool = False) -> Answer:
     leave_choice = Choice(key=LEAVE, label=say("init.leave"))
-    answer = await ask(Question(kind="choice", title=say(f"init.ask.{what}"), choices=(*choices, leave_choice)))
-    if answer.choice not in (choice.key for choice in choices):
+    title = say(f"init.ask.{what}")
+    question = Question(kind="choice", title=title, choices=(*choices, leave_choice), takes_access=takes_access)
+    answer = await ask(question)
+    if answer.choice != "text" and answer.choice not in (choice.key for choice in choices):
         raise InterviewLeft
-    return answer.choice
+    return answer
 
 
 def models_at_hand() -> list[str]:

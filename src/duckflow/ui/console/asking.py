@@ -78,7 +78,8 @@ class Asking:
         may have answered that one, and where the conversation runs in another process the next one may be open."""
         meaning = self._conversation.reads_as(text)
         if meaning not in ("nothing", "message"):
-            self._typed.append(HIDDEN if meaning == "answer" and self.hides() else text.strip())
+            hides = meaning == "answer" and any(question.hides(text) for question in self._conversation.questions[:1])
+            self._typed.append(HIDDEN if hides else text.strip())
         return self._conversation.take(text, (self._shown if meaning == "answer" else "") or None)
 
     async def heed(self, answered: Awaitable[Taken], text: str = "") -> None:

@@ -74,7 +74,7 @@ function Adding({ fields, name = "", usual, read }) {
 			await read();
 			setTold({ text: answer.told.join("\n"), kind: "ok" });
 		} catch (error) {
-			if (error.key?.startsWith("model.key")) setValues({ ...values, key: "" });
+			if (error.key) setValues({ ...values, key: "" });
 			setTold({ text: error.message, kind: "warn" });
 		}
 		setBusy(false);
