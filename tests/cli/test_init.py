@@ -234,7 +234,7 @@ def test_an_editors_terminal_fails_if_the_editor_still_has_no_model(bare: Shell)
     assert bare.run("acp", "init").returncode != 0, "nobody is there to answer"
     with FakeEndpoint(says("ok"), models=[{"id": "duck"}], key="sk-right-right-right") as endpoint:
         code, told = asked(bare, "1", "2", endpoint.url, "sk-right-right-right", "", command="acp init")
-    assert code == 1 and "SERVER_API_KEY" in told and "agent_servers" in told
+    assert code == 1 and "SERVER_API_KEY" in told and "agent_servers" in told and "export" not in told
 
 
 def test_enter_alone_leads_to_a_model_where_there_is_none_yet(bare: Shell) -> None:

@@ -63,7 +63,9 @@ async def _told_set_up(
 
     result = await set_up(asker, flags, words, paths, folder, tell)
     for phrase in result.notes:
-        tell(phrase)
+        # An editor takes the key from elsewhere than a shell, which is said at the end.
+        if folder or not phrase.key.startswith("own.export"):
+            tell(phrase)
     return result
 
 
