@@ -39,7 +39,7 @@ from duckflow.safety.environment import environment
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import Proof, belongs_to_tests
 
 MOST_LINES = 400

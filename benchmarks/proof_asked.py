@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from benchmarks.proof import blob, git
 from duckflow.proof.asked import ChangingCall, Record, unasked
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.changes import Hunk, hunks_of, with_hunk
 
 LOOKED_AT, MOST_LINES, MOST_FILES, MIXED_IN, APART = 1500, 400, 15, 3, 7

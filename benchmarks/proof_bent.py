@@ -27,7 +27,7 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial import TestsInQuestion, questions_of
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 
 WAYS = ("true", "computed", "caught", "skipped", "deleted", "returned", "turned")
 """How a test is bent. The last one asserts the opposite, and so asserts something of the new code: that is a change of

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from benchmarks.proof import candidates, checkout
 from duckflow.proof.reach import NewName, new_names, texts_of, unreached
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 
 SECONDS = 120.0
 KEYS_OF_A_FILE, KEYS_OF_A_KIND = 2, 10

@@ -4,7 +4,7 @@ import ast
 import copy
 
 from duckflow.proof.trial import TestsInQuestion
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 
 RAISES = ("raises", "assertRaises", "warns", "assertWarns", "assertRaisesRegex")
 KINDS = ("assert_true", "computed", "mocked", "renamed")

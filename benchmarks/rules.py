@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from duckflow.proof.rules import KeptRules, rule_in
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.safety.workspace import Workspace
 
 PYTHON = """import requests

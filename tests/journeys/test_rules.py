@@ -9,7 +9,7 @@ from benchmarks.rules import BEFORE, CODE, CORRECTIONS
 from duckflow.events.types import Noticed
 from duckflow.proof.rules import KeptRule, KeptRules, rule_in
 from duckflow.proof.settings import RULES
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.question import Answer
 from tests.journeys.cast import calls, hand, on_stage

@@ -3,7 +3,7 @@
 import pytest
 
 from duckflow.proof.old_tests import OldTests, old_tests
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import CheckReport
 
 BEFORE = """import calc

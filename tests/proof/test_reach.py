@@ -3,7 +3,7 @@
 import pytest
 
 from duckflow.proof.reach import new_names, unreached
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 
 NEW = "def export_csv(rows):\n    return export_csv\n"
 

@@ -14,7 +14,7 @@ from duckflow.safety.environment import environment
 from duckflow.safety.sandbox.choose import choose
 from duckflow.safety.sandbox.sandbox import Sandbox
 from duckflow.safety.sandbox.settings import SandboxSettings
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import Proof
 
 NODE = "import test from 'node:test';\nimport assert from 'node:assert';\nimport * as app from './app.mjs';\n"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from duckflow.proof.trial import TestsInQuestion
     from duckflow.proof.trial_folder import MakeLaunch
     from duckflow.safety.sandbox.sandbox import Sandbox
-    from duckflow.safety.undo.undo import FileVersions
+    from duckflow.safety.undo.facts import FileVersions
 
 
 class ProofRunner:
@@ -98,7 +98,7 @@ class CheckDoubts:
 
     def _links(self, result: ActionResult) -> "list[FileVersions]":
         """Returns the links that the work has made: of these, undo knows no contents."""
-        from duckflow.safety.undo.undo import FileVersions
+        from duckflow.safety.undo.facts import FileVersions
 
         folder, paths = Path(self._session.state.folder), {*self._session.state.changed_in, *result.changed}
         return [FileVersions(path, None, b"") for path in sorted(paths) if (folder / path).is_symlink()]

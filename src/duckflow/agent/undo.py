@@ -23,8 +23,8 @@ from duckflow.state.data import say, shorten
 from duckflow.state.message import Message
 
 if TYPE_CHECKING:
-    from duckflow.safety.undo.facts import Change
-    from duckflow.safety.undo.undo import FileVersions, Undo
+    from duckflow.safety.undo.facts import Change, FileVersions
+    from duckflow.safety.undo.undo import Undo
 
 
 NAMED = 40

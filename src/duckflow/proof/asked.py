@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from duckflow.i18n.words import words_of
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.changes import Hunk
 
 NAME = re.compile(r"\w*[A-Za-z0-9]_[A-Za-z0-9]\w*|\w*[a-z][A-Z]\w*")

@@ -15,7 +15,7 @@ from duckflow.proof.runners import runner_of, tests_by_runner
 from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder, Versions
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import TEST_SETTINGS, belongs_to_tests, is_code
 
 ALIKE = 0.7

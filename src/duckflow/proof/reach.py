@@ -16,7 +16,7 @@ from duckflow.errors import ToolError
 from duckflow.proof.python_tests import UNREADABLE
 from duckflow.safety.files import FolderEntry
 from duckflow.safety.ignore_rules import HEAVY
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.safety.workspace import Workspace
 from duckflow.state.checks import is_code
 

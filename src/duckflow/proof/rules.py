@@ -16,7 +16,7 @@ from duckflow.code.syntax import Language, available, language_of, tree_of
 from duckflow.errors import ToolError
 from duckflow.i18n.words import fitting, languages_in
 from duckflow.proof.settings import RULES
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.safety.workspace import Workspace
 
 LONGEST_FILE = 20_000

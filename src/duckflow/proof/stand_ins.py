@@ -10,7 +10,7 @@ from typing import NamedTuple
 from duckflow.proof.python_tests import UNREADABLE, tests_of
 from duckflow.proof.runners import tests_by_runner
 from duckflow.proof.trial_folder import Versions
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import belongs_to_tests, is_code
 from duckflow.state.plan import lies_in
 

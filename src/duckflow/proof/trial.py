@@ -17,7 +17,7 @@ from duckflow.proof.settings import ProofSettings
 from duckflow.proof.trial_folder import MakeLaunch, TrialFolder
 from duckflow.proof.verdicts import TrialEnd, failure_kind, names_in
 from duckflow.safety.sandbox.sandbox import Sandbox
-from duckflow.safety.undo.undo import FileVersions
+from duckflow.safety.undo.facts import FileVersions
 from duckflow.state.checks import Proof, belongs_to_tests, is_code
 from duckflow.state.data import Phrase, said, say
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from duckflow.programs.launch import Launch
     from duckflow.proof.trial_folder import MakeLaunch
     from duckflow.safety.sandbox.sandbox import Sandbox
-    from duckflow.safety.undo.undo import FileVersions
+    from duckflow.safety.undo.facts import FileVersions
 
 MOST_DEPENDENTS = 40
 MOST_SAID = 4 * 1024 * 1024

@@ -22,7 +22,7 @@ from duckflow.state.data import say
 
 if TYPE_CHECKING:
     from duckflow.proof.trial import TestsInQuestion
-    from duckflow.safety.undo.undo import FileVersions
+    from duckflow.safety.undo.facts import FileVersions
 
 NAMED = 10
 MOST_UNASKED = 50

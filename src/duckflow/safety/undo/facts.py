@@ -121,6 +121,22 @@ def life_name(change: Change) -> str:
     return f"{change.path}/" if fact and fact.kind == "folder" else change.path
 
 
+class FileVersions(NamedTuple):
+    """The contents of a file before and after some work; None where the file did not exist."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def old(self) -> str:
+        return (self.before or b"").decode("utf-8", "replace")
+
+    @property
+    def new(self) -> str:
+        return (self.after or b"").decode("utf-8", "replace")
+
+
 def is_of_git(path: str) -> bool:
     return "/.git/" in f"/{path}"
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import chain, product
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from duckflow.errors import DuckflowError, PathRefused, ToolError
 from duckflow.events.views import PlannedUndo, UndoResult
@@ -20,7 +20,7 @@ from duckflow.safety.commands.parse import named_targets
 from duckflow.safety.files import digest
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
-from duckflow.safety.undo.facts import Change, ChangeKey, Fact, UndoWork
+from duckflow.safety.undo.facts import Change, ChangeKey, Fact, FileVersions, UndoWork
 from duckflow.safety.undo.file_history import FileHistory, FileState, Overlap
 from duckflow.safety.undo.plan import (
     FileMove,
@@ -43,22 +43,6 @@ from duckflow.safety.undo.writers import files_left_by
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
 from duckflow.state.data import Phrase, say
-
-
-class FileVersions(NamedTuple):
-    """The contents of a file before and after some work; None where the file did not exist."""
-
-    path: str
-    before: bytes | None
-    after: bytes | None
-
-    @property
-    def old(self) -> str:
-        return (self.before or b"").decode("utf-8", "replace")
-
-    @property
-    def new(self) -> str:
-        return (self.after or b"").decode("utf-8", "replace")
 
 
 class UndoOperations:

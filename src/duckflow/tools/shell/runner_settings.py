@@ -19,7 +19,7 @@ from duckflow.state.plan import lies_in
 from duckflow.tools.shell.checkers import SHOWING, recognised, text_in
 
 if TYPE_CHECKING:
-    from duckflow.safety.undo.undo import FileVersions
+    from duckflow.safety.undo.facts import FileVersions
 
 TextOf = Callable[[str], str]
 
