@@ -68,14 +68,18 @@ def git(folder: Path, *words: str) -> str:
     return subprocess.run(call, check=True, capture_output=True, text=True).stdout.strip()
 
 
-async def undone(top: Path, *turns: list[str], settings: dict[str, Any] | None = None) -> Path:
+async def after(top: Path, *turns: list[str], mode: str = "full-auto", settings: dict[str, Any] | None = None) -> Story:
+    """Returns a conversation in which each turn has run its commands."""
     tries = [[decide(act("shell.run", command=command), next_step="continue") for command in turn] for turn in turns]
-    story = Undoing(
-        top, [END, *(reply for turn in tries for reply in [*turn, END]), END], "full-auto", settings=settings
-    )
+    story = Undoing(top, [END, *(reply for turn in tries for reply in [*turn, END]), END], mode, settings=settings)
     await story.tell("hello")
     for _ in turns:
         await story.tell("go on")
+    return story
+
+
+async def undone(top: Path, *turns: list[str], mode: str = "full-auto", settings: dict[str, Any] | None = None) -> Path:
+    story = await after(top, *turns, mode=mode, settings=settings)
     for _ in turns:
         await story.chat.run_command("/undo")
     await story.close()
@@ -96,7 +100,8 @@ def work(tmp_path: Path) -> Path:
 
 
 def whole(work: Path) -> bool:
-    return (work / "mine.txt").read_text() == "MINE\n" and (work / "deep/a.txt").read_text() == "DEEP\n"
+    files = {"mine.txt": "MINE\n", "deep/a.txt": "DEEP\n"}
+    return all((work / path).is_file() and (work / path).read_text() == text for path, text in files.items())
 
 
 @pytest.mark.one_in(3)
@@ -112,6 +117,100 @@ async def test_what_stands_in_its_place_makes_way(tmp_path: Path, work: Path, co
 async def test_what_was_kept_before_it_could_not_be_comes_back(tmp_path: Path, work: Path, commands: list[str]) -> None:
     await undone(tmp_path, *([command] for command in commands))
     assert whole(work)
+
+
+PUT_THERE_LATER = [
+    ["rm mine.txt", "mkfifo mine.txt"],
+    ["rm mine.txt", "head -c 1100000 /dev/zero > mine.txt"],
+    ["rm mine.txt", "git init -q mine.txt; touch mine.txt/x"],
+    ["rm mine.txt; git init -q mine.txt"],
+    ["rm mine.txt", "mkdir mine.txt; echo gitdir: x > mine.txt/.git"],
+    ["rm mine.txt", "mkdir -p mine.txt/node_modules; touch mine.txt/node_modules/x"],
+    ["rm mine.txt; mkdir -p mine.txt/node_modules; touch mine.txt/node_modules/x"],
+    ["rm mine.txt", "mkdir -p mine.txt/$(printf 'd/%.0s' $(seq 210))"],
+    ["rm mine.txt", "mkdir mine.txt; mkfifo mine.txt/pipe; echo other > mine.txt/x"],
+    ["rm -r deep", "mkfifo deep"],
+    ["rm -r deep", "head -c 1100000 /dev/zero > deep"],
+    ["rm -r deep", "mkdir deep; mkfifo deep/a.txt"],
+    ["rm mine.txt", "mkfifo mine.txt", "rm mine.txt; echo other > mine.txt"],
+    ["rm mine.txt", "mkfifo mine.txt", "rm mine.txt; head -c 1100000 /dev/zero > mine.txt"],
+    ["mv mine.txt other", "mkfifo mine.txt"],
+    ["echo '*' > .gitignore", "rm mine.txt", "echo other > mine.txt"],
+    ["echo '*' > .gitignore; rm mine.txt", "ln -s /tmp mine.txt"],
+    ["echo 'mine*' > .gitignore", "rm mine.txt", "mkdir mine.txt; echo other > mine.txt/x"],
+    ["mkdir -p .git/info; echo deep >> .git/info/exclude", "rm -r deep", "mkdir deep; echo other > deep/a.txt"],
+    ["echo '*' > .gitignore", "rm -r deep", "ln -s .. deep"],
+    ["echo '*' > .gitignore", "echo 1 > mine.txt", "rm mine.txt", "echo other > mine.txt"],
+    ["echo '*' > .gitignore", "mkdir build; mv mine.txt build", "rm -r build", "mkdir build; echo 1 > build/mine.txt"],
+]
+"""What is put in the place of a file, or of a folder above it, after another turn has removed the file."""
+GUARDED = [("auto", "bubblewrap"), ("full-auto", "bubblewrap"), ("full-auto", "landlock")]
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(("mode", "sandbox"), GUARDED)
+@pytest.mark.parametrize("commands", PUT_THERE_LATER)
+async def test_what_a_later_turn_puts_in_its_place_makes_way(
+    tmp_path: Path, work: Path, commands: list[str], mode: str, sandbox: str
+) -> None:
+    settings = {"sandbox": {"kind": sandbox}, "undo": {"largest_file_mb": 1}}
+    await undone(tmp_path, *([command] for command in commands), mode=mode, settings=settings)
+    assert whole(work)
+
+
+@pytest.mark.parametrize(
+    "first", ["echo '*' > .gitignore", "mkdir -p .git/info; echo 'new*' >> .git/info/exclude", "echo new/ > .gitignore"]
+)
+async def test_what_a_later_turn_makes_where_it_was_not_ignored_at_first_goes(
+    tmp_path: Path, work: Path, first: str
+) -> None:
+    await undone(tmp_path, [first], ["mkdir new; echo other > new/new.txt"])
+    assert not (work / "new").exists()
+
+
+async def test_what_makes_way_can_be_done_again(tmp_path: Path, work: Path) -> None:
+    story = await after(tmp_path, ["rm mine.txt"], ["git init -q mine.txt; echo other > mine.txt/x"])
+    for line in ("/undo", "/undo", "/redo", "/undo", "/undo"):
+        await story.chat.run_command(line)
+    await story.close()
+    assert whole(work) and (work / "mine.txt.undone-1/.git/HEAD").is_file()
+
+
+async def test_what_makes_way_is_told_with_its_new_name(tmp_path: Path, work: Path) -> None:
+    story = await after(tmp_path, ["rm mine.txt"], ["mkfifo mine.txt"])
+    (work / "mine.txt.undone-1").write_text("of the user\n")
+    of_second = await story.chat.run_command("/undo 3")
+    assert "turn 2" in of_second.lower() and "mine.txt" in of_second and "nothing" not in of_second
+    assert "mine.txt.undone-2" in await story.chat.run_command("/undo")
+    await story.close()
+    assert whole(work) and (work / "mine.txt.undone-2").is_fifo()
+    assert (work / "mine.txt.undone-1").read_text() == "of the user\n"
+
+
+BY_PERSON = [
+    "mkfifo mine.txt",
+    "head -c 1100000 /dev/zero > mine.txt",
+    "mkdir -p mine.txt/node_modules; touch mine.txt/node_modules/x",
+    "git init -q mine.txt",
+]
+
+
+@pytest.mark.parametrize("later", ["true", "mkfifo mine.txt", "echo other > mine.txt", "mkdir -p mine.txt/.git"])
+@pytest.mark.parametrize("by_person", BY_PERSON)
+async def test_what_a_person_puts_in_its_place_stays_until_it_is_gone(
+    tmp_path: Path, later: str, by_person: str
+) -> None:
+    ground = Playground(tmp_path, largest_file_mb=1)
+    ground.fill({"mine.txt": "MINE\n", "deep/a.txt": "DEEP\n"})
+    await in_next_turn(ground, "rm mine.txt")
+    await in_next_turn(ground, later)
+    ground.run(f"mkdir elsewhere; mv mine.txt elsewhere/old || true; {by_person}")
+    outcomes = [await ground.undo.restore() for _ in range(3)]
+    assert [phrase.key for phrase in outcomes[-1].conflicts] == ["undo.conflict"]
+    assert not (ground.folder / "mine.txt").is_file() or (ground.folder / "mine.txt").stat().st_size > 5
+    ground.run("mv mine.txt elsewhere")
+    await ground.undo.restore()
+    assert whole(ground.folder)
 
 
 ALL_NUMBERS = "$(seq 0 40)"

@@ -145,7 +145,9 @@ class _Restore:
         words, undo_port = self.context.words, self.context.conversation.undo
         preview = await undo_port.preview(self.back, scope)
         if not preview.impacts and not preview.conflicts:
-            return "\n".join([words("undo.nothing"), *warnings(preview.not_covered, words)])
+            is_held = any(phrase.key == "undo.held" for phrase in preview.not_covered)
+            nothing = [] if is_held else [words("undo.nothing")]
+            return "\n".join([*nothing, *warnings(preview.not_covered, words)])
         answer = await self.context.ask(self._question(preview))
         if answer.choice == "diff":
             answer = await self.context.ask(self._question(preview, with_diff=True))

@@ -83,6 +83,11 @@ class Seen(NamedTuple):
     stamp: Stamp
     settled: bool
 
+    @property
+    def file(self) -> tuple[int, Kind]:
+        """Returns data that stay the same while the file is only written to."""
+        return (self.stamp.inode, self.fact.kind)
+
 
 def load_seen(text: str) -> Seen:
     fact, stamp, is_settled = json.loads(text)

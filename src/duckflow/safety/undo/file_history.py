@@ -134,7 +134,8 @@ class FileHistory:
             self._go(deed, back=True)
         fact = self.state.fact
         if fact and not fact.kept:
-            self.state = self.state._replace(fact=self._last_kept(fact, min(change.order for change in changes)))
+            last_fact = self._last_kept(fact, min(change.order for change in changes))
+            self.state = FileState(self.state.path if last_fact else "", last_fact)
         return self.state
 
     def do_again(self, changes: Sequence[Change]) -> FileState:
@@ -227,10 +228,10 @@ class FileHistory:
             return None
         return want._replace(size=len(text), content=blob)
 
-    def _last_kept(self, fact: Fact, order: int) -> Fact:
-        """Returns the latest state before this one, before the change with this number, whose content was kept; this
-        state if there is none. A command may have made a file too large to keep, or put a pipe in its place, before
-        another command removed it."""
+    def _last_kept(self, fact: Fact, order: int) -> Fact | None:
+        """Returns the latest state before this one, before the change with this number, whose content was kept, or
+        None where the file did not exist then; this state if there is none. A command may have made a file too large to
+        keep, or put a pipe in its place, before another command removed it."""
         last_state: Fact | None = fact
         for earlier_change in reversed(self._changes):
             if (
@@ -241,7 +242,7 @@ class FileHistory:
                 and earlier_change.after == last_state
             ):
                 last_state = earlier_change.before
-        return last_state if last_state and last_state.kept else fact
+        return last_state if last_state is None or last_state.kept else fact
 
 
 def is_folder(fact: Fact | None) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Container, Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from duckflow.safety.ignore_rules import HEAVY
 from duckflow.safety.undo.facts import Change, ChangeKey, Fact, UndoWork, life_name
 from duckflow.state.changes import WorkAuthor
 
@@ -23,6 +24,7 @@ CREATE TABLE IF NOT EXISTS works (
     record TEXT NOT NULL, PRIMARY KEY (session, name)
 );
 CREATE TABLE IF NOT EXISTS places (life BLOB PRIMARY KEY, path BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS arrivals (path BLOB PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS windows (id INTEGER PRIMARY KEY AUTOINCREMENT, window TEXT NOT NULL);
 """
 PATIENCE = 30.0
@@ -156,6 +158,7 @@ class UndoLedger:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._held: set[str] | None = None
         with database.transaction():
             _take_over_turns(database)
 
@@ -182,6 +185,8 @@ class UndoLedger:
         if not work.changes and not work.left_out:
             self._database.execute("DELETE FROM works WHERE session = ? AND name = ?", (work.session, work.author.name))
             return
+        if self._held is not None:
+            self._held |= _lasting(work.changes)
         work.latest = work.latest or self.next_order()
         record_json = json.dumps([work.changes, work.left_out])
         author = json.dumps(work.author)
@@ -209,6 +214,16 @@ class UndoLedger:
         ]
         return sorted(merged_changes, key=lambda change: change.order)
 
+    def held(self) -> set[str]:
+        """Returns the paths of which a kept turn holds a state. Heavy folders, which can be made again, are left
+        out."""
+        if self._held is None:
+            self._held = _lasting(self.all_changes())
+        return self._held
+
+    def read_again(self) -> None:
+        self._held = None
+
     def sharing(self, keys: Container[ChangeKey]) -> list[UndoWork]:
         """Returns the works, of every session, that share one of these changes with others."""
         works = map(_load, self._database.execute("SELECT * FROM works"))
@@ -235,6 +250,10 @@ class UndoLedger:
     def blobs(self) -> set[str]:
         """Returns the id of every content that an undo or redo may need."""
         return {fact.blob for change in self.all_changes() for fact in (change.before, change.after) if fact}
+
+
+def _lasting(changes: Iterable[Change]) -> set[str]:
+    return {change.path for change in changes if HEAVY.isdisjoint(change.path.split("/"))}
 
 
 def _load(row: tuple[Any, ...]) -> UndoWork:

@@ -14,6 +14,7 @@ class Baseline:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._entries: dict[str, Seen] | None = None
+        self._arrived: set[str] | None = None
 
     @property
     def entries(self) -> dict[str, Seen]:
@@ -22,7 +23,29 @@ class Baseline:
             self._entries = {os.fsdecode(path): load_seen(seen) for path, seen in rows}
         return self._entries
 
-    def write(self, seen: Mapping[str, Seen | None]) -> None:
+    @property
+    def arrived(self) -> set[str]:
+        """Returns the paths at which stands what came while commands of the model ran."""
+        if self._arrived is None:
+            rows = self._database.execute("SELECT path FROM arrivals")
+            self._arrived = {os.fsdecode(path) for (path,) in rows}
+        return self._arrived
+
+    def _note_arrivals(self, seen: Mapping[str, Seen | None], by_command: bool) -> None:
+        came, went = set[str](), set[str]()
+        for path, entry in seen.items():
+            known = self.entries.get(path)
+            if entry is None or known is None or known.file != entry.file:
+                (came if entry and by_command else went).add(path)
+            elif not by_command and known.fact.bare != entry.fact.bare:
+                went.add(path)
+        went &= self.arrived
+        self._arrived = (self.arrived | came) - went
+        self._database.each("INSERT OR IGNORE INTO arrivals VALUES (?)", [(os.fsencode(path),) for path in came])
+        self._database.each("DELETE FROM arrivals WHERE path = ?", [(os.fsencode(path),) for path in went])
+
+    def write(self, seen: Mapping[str, Seen | None], by_command: bool = False) -> None:
+        self._note_arrivals(seen, by_command)
         present_entries = {path: fact for path, fact in seen.items() if fact}
         missing_paths = [path for path, fact in seen.items() if fact is None and self.entries.pop(path, None)]
         self.entries.update(present_entries)
@@ -31,7 +54,7 @@ class Baseline:
         self._database.each("DELETE FROM baseline WHERE path = ?", [(os.fsencode(path),) for path in missing_paths])
 
     def read_again(self) -> None:
-        self._entries = None
+        self._entries = self._arrived = None
 
 
 class FilePlaces:

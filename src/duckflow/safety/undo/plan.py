@@ -10,7 +10,7 @@ from duckflow.errors import DuckflowError, ToolError
 from duckflow.safety.path_names import shown
 from duckflow.safety.undo.facts import Change, ChangeKey, Fact, Seen, UndoWork
 from duckflow.safety.undo.file_history import FileState, is_folder
-from duckflow.safety.undo.tree import Tree, upwards
+from duckflow.safety.undo.tree import Cleared, Tree, upwards
 from duckflow.state.changes import UndoScope, WorkAuthor
 
 OPEN = 0o700
@@ -76,6 +76,15 @@ class UndoPlan:
     """The changes that stay because others may have made them, too (or, in a redo, that stand because of the others).
     Only the mark changes that says whose they are."""
 
+    cleared: Collection[str] = ()
+    """Paths at which stands what commands have put there and undo cannot remove: it makes way, if that is needed."""
+
+    @property
+    def set_aside(self) -> list[str]:
+        """Returns the paths at which something makes way for what comes back."""
+        places = {parent for step in self.steps if step.target for parent in upwards(step.path)}
+        return sorted(places.intersection(self.cleared))
+
     @property
     def maybe_others(self) -> list[UndoStep]:
         """Returns the steps that take back changes which happened while a command ran, but may be somebody else's."""
@@ -129,7 +138,7 @@ class FileMove:
     """True if a change had an effect that could be taken back, although the file may look the same afterwards."""
 
 
-def steps_of(moves: Sequence[FileMove], tree: Tree, life_at: Callable[[str], str | None]) -> list[UndoStep]:
+def steps_of(moves: Sequence[FileMove], tree: Cleared, life_at: Callable[[str], str | None]) -> list[UndoStep]:
     """Returns the steps that bring the files to their states. A file overlaps whose path is not free."""
     moving = {move.life: (move, move.then) for move in moves if move.then}
     while True:
@@ -166,7 +175,7 @@ def steps_of(moves: Sequence[FileMove], tree: Tree, life_at: Callable[[str], str
     return sorted(steps, key=lambda step: step.path)
 
 
-def _is_free(then: FileState, life: str, tree: Tree, life_at: Callable[[str], str | None]) -> bool:
+def _is_free(then: FileState, life: str, tree: Cleared, life_at: Callable[[str], str | None]) -> bool:
     """Says whether a file can come to its path: nothing is there, or the same already that should come there."""
     seen = tree.look(then.path)
     if seen is None or (is_folder(seen.fact) and is_folder(then.fact)):
@@ -198,7 +207,7 @@ def make_plan(steps: Iterable[UndoStep]) -> UndoPlan:
     return plan
 
 
-def without_room(steps: Sequence[UndoStep], tree: Tree) -> Iterator[UndoStep]:
+def without_room(steps: Sequence[UndoStep], tree: Cleared) -> Iterator[UndoStep]:
     """Yields the steps. A step overlaps where others have put a file in the place of a folder above it, or have filled
     a folder that must go for a file."""
     by_path = {step.path: step for step in steps if not step.overlaps}
@@ -218,7 +227,7 @@ def without_room(steps: Sequence[UndoStep], tree: Tree) -> Iterator[UndoStep]:
 
 def plan_with_folders(
     steps: Sequence[UndoStep],
-    tree: Tree,
+    tree: Cleared,
     histories: Mapping[str, Sequence[Change]],
 ) -> UndoPlan:
     """Makes a plan. Folders above the files that come back come back too, where others have removed them or the plan
@@ -238,7 +247,7 @@ def plan_with_folders(
     return plan
 
 
-def _above(steps: Iterable[UndoStep], tree: Tree) -> dict[str, Seen | None]:
+def _above(steps: Iterable[UndoStep], tree: Cleared) -> dict[str, Seen | None]:
     """Returns the state of every folder above the paths of these steps."""
     paths = {path for step in steps for path in upwards(step.path)[1:]}
     return {path: tree.look(path) for path in sorted(paths)}

@@ -153,6 +153,29 @@ def _side(side: str, name: str, fact: Fact | None) -> str:
     return f"{side}/{name}{name_ending}"
 
 
+def name_held(turn: int, paths: Mapping[str, int]) -> Phrase:
+    names = ", ".join(map(shown, sorted(paths)[:NAMED])) + (", …" if len(paths) > NAMED else "")
+    return say("undo.held", turn=turn, names=names)
+
+
+def all_left_out(
+    works: Iterable[UndoWork], planned: UndoPlan, new_names: Mapping[str, str], forgotten_turn: int
+) -> list[Phrase]:
+    """Returns phrases about what the undo sets aside, each with its new name, and about what it does not cover."""
+    kinds = dict[str, dict[str, int]]()
+    for work in works:
+        for kind, names in work.left_out.items():
+            kinds[kind] = kinds.get(kind, {}) | names
+    phrases = [say("undo.set_aside", path=shown(path), name=shown(name)) for path, name in new_names.items()]
+    phrases += [name_some(kind, names) for kind, names in sorted(kinds.items())]
+    listed_names = {name for names in kinds.values() for name in names}
+    if impossible_steps := [step for step in planned.impossible if step.path not in listed_names]:
+        phrases.append(name_some("impossible", names_of(impossible_steps)))
+    if forgotten_turn:
+        phrases.append(say("undo.forgotten", turn=forgotten_turn))
+    return phrases
+
+
 def name_conflicts(planned: UndoPlan) -> tuple[Phrase, ...]:
     shared_paths = names_of(step for step in planned.conflicts if step.shared)
     return tuple(

@@ -79,6 +79,7 @@ class Recorder:
         self.baseline.read_again()
         self.contents.look_again()
         self.places.read_again()
+        self.ledger.read_again()
 
     def open_change(self, session: str, author: WorkAuthor, paths: Sequence[str]) -> int:
         """Opens a window, which records Duckflow's own change. If a path is a folder, everything in it belongs to the
@@ -193,10 +194,9 @@ class Recorder:
 
     def _close_command(self, window: Window, work: UndoWork, owns: Owns) -> None:
         survey_before, last, author = self._survey, self._commanded, (window.session, window.author)
-        rules = last[2] if last and last[:2] == author else survey_before and survey_before.rules
+        rules = last[2] if last and last[0] == window.session else survey_before and survey_before.rules
         self._commanded = (*author, rules)
-        known_entries = self.baseline.entries
-        covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in known_entries]
+        covered_folders = [folder for folder, marks in window.marks.items() if marks[-1] in self.baseline.entries]
         survey_after = self._sync(running(self.ledger, work, window, owns), rules)
         self._changed += survey_after.running_later(survey_before, self._work) if survey_before else ()
         marks = marks_in(self._work, {*window.marks, *survey_after.repositories})
@@ -210,10 +210,11 @@ class Recorder:
 
     def _sync(self, writers: Writers, rules: Rules | None = None) -> Survey:
         """Compares the folder with how it was last seen. Without writers, the differences belong to no turn. `rules`
-        are git's rules before the commands of the turn, where one of them has ended."""
+        are git's rules before the commands of the session, where one of them has ended."""
         known, earlier_survey = self.baseline.entries, self._survey
         kept = known if earlier_survey else ()
-        survey = FolderWalk(self.tree, known, self.settings, self._own, kept, rules).walk("", self._work)
+        walk = FolderWalk(self.tree, known, self.settings, self._own, kept, self.ledger.held(), rules)
+        survey = walk.walk("", self._work)
         now: dict[str, Seen | None] = {}
         now |= {path: seen for path, seen in survey.covered.items() if known.get(path) is not seen}
         for path in known.keys() - survey.covered.keys():
@@ -264,7 +265,7 @@ class Recorder:
             _record(self, writers, changes, known_entries | changed_entries if len(writers.all) > 1 else {})
         else:
             self.places.follow(changes, origins)
-        self.baseline.write(changed_entries)
+        self.baseline.write(changed_entries, by_command=bool(writers.works))
 
     def _look_at(self, work: UndoWork, paths: Iterable[str]) -> dict[str, Seen | None]:
         """Returns the state of these paths, of the folders above, and of what is or was beneath, if it is not much."""

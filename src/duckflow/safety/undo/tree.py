@@ -5,7 +5,7 @@ import errno
 import os
 import re
 import weakref
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Container, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -190,6 +190,11 @@ class Tree:
                 raise
         return True
 
+    def rename(self, path: str, name: str) -> None:
+        """Gives a file or folder another name in its folder."""
+        with self._place(path) as (folder, old_name):
+            os.rename(old_name, name, src_dir_fd=folder, dst_dir_fd=folder)
+
     def clean_up(self, token: str, paths: Iterable[str]) -> None:
         """Removes temporary files beside these paths. A process that died while it put the paths back may have left
         such files."""
@@ -218,6 +223,24 @@ class Tree:
             is_untouched = Stamp.of(file_stat) == now.stamp or self.see(folder, name, file_stat).fact == now.fact
         if not is_untouched:
             raise changed(path)
+
+
+class Cleared:
+    """The work folder as it would be without some paths and what is beneath them."""
+
+    def __init__(self, tree: Tree, cleared: Container[str] = ()) -> None:
+        self._tree = tree
+        self._cleared = cleared
+
+    def look(self, path: str) -> Seen | None:
+        return None if self._is_cleared(path) else self._tree.look(path)
+
+    def stamps(self, folder: str) -> dict[str, Stamp]:
+        stamps = self._tree.stamps(folder).items()
+        return {path: stamp for path, stamp in stamps if not self._is_cleared(path)}
+
+    def _is_cleared(self, path: str) -> bool:
+        return any(parent in self._cleared for parent in upwards(path))
 
 
 def temporary_name(token: str) -> str:

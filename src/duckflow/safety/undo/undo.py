@@ -8,7 +8,7 @@ import re
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from itertools import chain, product
 from pathlib import Path
@@ -22,6 +22,7 @@ from duckflow.safety.path_names import shown
 from duckflow.safety.repository import tracked_files
 from duckflow.safety.undo.facts import Change, ChangeKey, Fact, FileVersions, UndoWork
 from duckflow.safety.undo.file_history import FileHistory, FileState, Overlap
+from duckflow.safety.undo.make_way import Occupants
 from duckflow.safety.undo.plan import (
     FileMove,
     UndoPlan,
@@ -35,14 +36,21 @@ from duckflow.safety.undo.plan import (
     to_move,
     waiting_for,
 )
-from duckflow.safety.undo.preview import describe, name_conflicts, name_some, names_of, undone_authors
+from duckflow.safety.undo.preview import (
+    all_left_out,
+    describe,
+    name_conflicts,
+    name_held,
+    name_some,
+    names_of,
+    undone_authors,
+)
 from duckflow.safety.undo.recorder import Recorder
 from duckflow.safety.undo.settings import MB, UndoSettings
-from duckflow.safety.undo.tree import GIT, adds_only
+from duckflow.safety.undo.tree import GIT, Cleared, adds_only
 from duckflow.safety.undo.writers import files_left_by
 from duckflow.safety.workspace import Workspace
 from duckflow.state.changes import LATEST, UndoScope, WorkAuthor
-from duckflow.state.data import Phrase, say
 
 
 class UndoOperations:
@@ -53,6 +61,7 @@ class UndoOperations:
         self._folder = workspace.root
         self.recorder = Recorder(workspace, data, settings)
         self._ledger = self.recorder.ledger
+        self._occupants = Occupants(self.recorder)
 
     def authors(self, session: str) -> list[WorkAuthor]:
         """Returns the turns, jobs and steps whose work could be taken back, the latest first."""
@@ -98,15 +107,18 @@ class UndoOperations:
             spared_steps = plan.maybe_others if only_own and back else []
             plan.left = plan.take_out([*plan.conflicts, *spared_steps])
             window = self.recorder.open_restore(session, [step.path for step in plan.steps])
+        new_names = self._occupants.new_names(plan.set_aside)
         try:
-            kept_folders = carry_out(plan, self.recorder.tree)
+            with self._occupants.set_aside(new_names):
+                kept_folders = carry_out(plan, self.recorder.tree)
         finally:
             self.recorder.close(window)
         with self.recorder.transaction():
+            self._occupants.note(new_names)
             self._mark(works, back, scope, plan)
             live_paths = {edit.path for work in self._ledger.works(session) for edit in work.changes if not edit.undone}
             self.recorder.restored(step.path for step in plan.steps)
-            phrases = self._left_out(works, plan)
+            phrases = all_left_out(works, plan, new_names, self._ledger.forgotten(session))
         if kept_folders:
             phrases.append(name_some("folder_kept", dict.fromkeys(kept_folders, 1)))
         if spared_steps:
@@ -125,13 +137,14 @@ class UndoOperations:
         """Chooses the work and plans its steps. The latest work is passed over if nothing of it can be taken back."""
         works = [work for work in self._ledger.works(session) if scope.holds(work.author)]
         first_choice: tuple[list[UndoWork], UndoPlan] | None = None
+        held_by = self._occupants.held_by
         while works or first_choice is None:
             chosen_works = self._chosen(works, back, scope)
             plan = self._plan(chosen_works, back, scope)
             first_choice = first_choice or (chosen_works, plan)
             if not plan.hopeless or not back or scope.named or scope.paths:
                 return chosen_works, plan
-            works = [work for work in works if work not in chosen_works and not work.undone]
+            works = [work for work in works if work not in chosen_works and (not work.undone or held_by(work))]
         return first_choice
 
     def _chosen(self, works: Sequence[UndoWork], back: bool, scope: UndoScope) -> list[UndoWork]:
@@ -141,6 +154,7 @@ class UndoOperations:
             selection = [work for work in works if any(work.author.whole in whole for whole in newest_authors)]
         elif back:
             candidates = [work for work in works if not work.undone or scope.named]
+            candidates = candidates or [*filter(self._occupants.held_by, works)]
             author = candidates[-1].author if candidates else None
             selection = [work for work in candidates if scope.named or (author and work.author.whole == author.whole)]
         else:
@@ -181,10 +195,17 @@ class UndoOperations:
             is_own = not back or all(change.own for change in changes)
             moves.append(FileMove(life, changes, now, then, is_own, is_shared, history.changed))
             redone |= history.redone
-        plan = plan_with_folders(steps_of(moves, tree, places.life_at), tree, by_path)
-        plan.waiting = {author for author, _ in waiting_edits}
-        plan.edits, plan.moves, plan.redone, plan.released = edits, moves, redone, released
-        return plan
+
+        def planned(cleared: Collection[str] = ()) -> UndoPlan:
+            view = Cleared(tree, cleared)
+            plan = plan_with_folders(steps_of(moves, view, places.life_at), view, by_path)
+            plan.waiting, plan.cleared = {author for author, _ in waiting_edits}, cleared
+            plan.edits, plan.moves, plan.redone, plan.released = edits, moves, redone, released
+            return plan
+
+        plan = planned()
+        in_the_way = back and self._occupants.in_the_way(plan, works[0].session, by_path)
+        return planned(in_the_way) if in_the_way else plan
 
     def _mark(self, works: Sequence[UndoWork], back: bool, scope: UndoScope, planned: UndoPlan) -> None:
         """Notes the changes that are taken back. A change that is done again is noted as if it were done now."""
@@ -234,21 +255,14 @@ class UndoOperations:
         impacts = tuple(impact.model_copy(update={"tracked": impact.path in tracked_paths}) for impact in impacts)
         maybe_yours = (name_some("maybe_yours", names_of(planned.maybe_others)),) if planned.maybe_others else ()
         authors = tuple(work.author for work in works)
-        uncovered, nothing_else = tuple(self._left_out(works, planned)), len(planned.maybe_others) == len(planned.steps)
+        new_names, session = self._occupants.new_names(planned.set_aside), works[0].session
+        held = [(work, self._occupants.held_by(work)) for work in self._ledger.works(session) if planned.hopeless]
+        uncovered = (
+            *(name_held(work.author.turn, paths) for work, paths in held if paths and work not in works),
+            *all_left_out(works, planned, new_names, self._ledger.forgotten(session)),
+        )
+        nothing_else = len(planned.maybe_others) == len(planned.steps)
         return PlannedUndo(authors, "", impacts, diff, uncovered, name_conflicts(planned), maybe_yours, nothing_else)
-
-    def _left_out(self, works: Sequence[UndoWork], planned: UndoPlan) -> list[Phrase]:
-        kinds = dict[str, dict[str, int]]()
-        for work in works:
-            for kind, names in work.left_out.items():
-                kinds[kind] = kinds.get(kind, {}) | names
-        phrases = [name_some(kind, names) for kind, names in sorted(kinds.items())]
-        listed_names = {name for names in kinds.values() for name in names}
-        if impossible_steps := [step for step in planned.impossible if step.path not in listed_names]:
-            phrases.append(name_some("impossible", names_of(impossible_steps)))
-        if forgotten_turn := self._ledger.forgotten(works[0].session):
-            phrases.append(say("undo.forgotten", turn=forgotten_turn))
-        return phrases
 
 
 log = logging.getLogger(__name__)

@@ -98,7 +98,8 @@ class Survey:
 class FolderWalk:
     """Walks through a folder by handles. Files whose stamp is known are not read again. `own` lists files and folders
     that are left out (undo's data, private places). `kept` lists paths that were not ignored when the first command
-    ran: a command cannot make them ignored later. With `earlier_rules`, git's rules before a command that has ended,
+    ran, and `held` those of which a kept turn holds a state: a command cannot make them, or what comes beneath them,
+    ignored later. With `earlier_rules`, git's rules before a command that has ended,
     what the command itself calls ignored is covered, except what tools make anew."""
 
     def __init__(
@@ -108,10 +109,12 @@ class FolderWalk:
         settings: UndoSettings,
         own: Container[tuple[int, int]],
         kept: Container[str] = (),
+        held: Container[str] = (),
         earlier_rules: Rules | None = None,
     ) -> None:
         self._tree = tree
         self._kept = kept
+        self._held = held
         self._earlier_rules = earlier_rules
         self._known = known
         self._settings = settings
@@ -266,7 +269,7 @@ class FolderWalk:
         """Says whether no more new files are covered. Files that are already known stay covered, so that nobody can
         make undo forget them by filling the folder."""
         covered_count = self._of_git if self._in_git else len(self._survey.covered) - self._of_git
-        if covered_count < self._settings.files:
+        if covered_count < self._settings.files or path in self._held:
             return False
         self._survey.crowded.add(path.rpartition("/")[0])
         return True
@@ -282,7 +285,11 @@ class FolderWalk:
             return self._ignored is not None and is_folder and path.rpartition("/")[2] in HEAVY
         if not self._ignored.ignores(rules, path, is_folder):
             return False
-        if (earlier := self._earlier_rules) is None or made_anew(path):
+        if made_anew(path):
+            return path not in self._held
+        if any(parent in self._held for parent in upwards(path)):
+            return False
+        if (earlier := self._earlier_rules) is None:
             return True
         rules = next((earlier[folder] for folder in (*upwards(path)[1:], "") if folder in earlier), None)
         return rules is not None and self._ignored.ignores(rules, path, is_folder)
