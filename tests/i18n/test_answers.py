@@ -183,6 +183,35 @@ def test_what_was_asked_about_may_be_said_once_more(text: str, deeds: list[str],
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Sure, that file isn't needed anymore",
+        "yes, I no longer use these scripts",
+        "はい、もう使っていないファイルです",
+        "うん、もう要らないから消していいよ",
+    ],
+)
+def test_who_needs_a_thing_no_longer_agrees_only_that_it_is_deleted(text: str) -> None:
+    assert read_whole(text, "en", frozenset({"delete"})).verdict == "yes"
+    assert read_whole(text, "en", frozenset({"write"})).verdict == "other"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fine, it is no longer needed",
+        "thanks, I don't need it anymore",
+        "OK, I don't need help anymore",
+        "うん、もう使わないので結構です",
+        "いいです、もういらないので",
+        "もういらないからいいよ",
+    ],
+)
+def test_who_may_need_the_action_no_longer_does_not_agree(text: str) -> None:
+    assert read_whole(text, "en", frozenset({"delete"})).verdict != "yes"
+
+
+@pytest.mark.parametrize(
     ("text", "waits"),
     [
         ("hold on, let me look at the other tests first", True),

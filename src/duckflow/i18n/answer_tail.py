@@ -40,7 +40,7 @@ LONGEST_NAME = 5
 """The most words of a name. A longer one tells something."""
 
 
-PARTS = {"asking", "between", "after", "span", "stretch", "modest", "free_to", "path", "bids"}
+PARTS = {"asking", "between", "after", "reply", "span", "stretch", "modest", "free_to", "path", "bids"}
 """Names of patterns that are parts of others, or that are looked for in a name."""
 
 
@@ -136,9 +136,12 @@ def _name_in(words: Sequence[TailWord], clause: str, language: str) -> str | Non
     named = [index for index, word in enumerate(words) if word.kinds & NAME]
     if not named:
         return ""
-    first, last = named[0], named[-1]
-    name_words = words[first : last + 1]
     spaced = _has_spaces(clause, language)
+    first, last = named[0], named[-1]
+    if not spaced and all("deed" in words[index].kinds for index in named[1:]):
+        # What is permitted follows the thing that it is permitted for: `docs 以下は今後いつでも編集OK`.
+        last = next((index - 1 for index in range(first + 1, last) if "of" in words[index].kinds), last)
+    name_words = words[first : last + 1]
     # "All commands fail" is a statement; "all pytest commands" names something.
     tells = spaced and any(
         "deed" in one.kinds and other.kinds == UNKNOWN and clause[: one.end].endswith("s")
@@ -152,7 +155,7 @@ def _name_in(words: Sequence[TailWord], clause: str, language: str) -> str | Non
     text = clause[name_words[0].start : name_words[-1].end]
     if "it" in after | before and not any("name" in word.kinds for word in name_words):
         return ""
-    placed = [word.end for word in name_words if "in" in word.kinds]
+    placed = [word.end for word in name_words if "in" in word.kinds and "under" not in word.kinds]
     placed += [name_words[0].start] * ("in" in before and not _is_all_in(words))
     if spaced and not all(search("tails.path", clause[place : name_words[-1].end], language) for place in placed):
         return None

@@ -149,17 +149,31 @@ SLIP = 4
 
 def corrected(text: str, language: str) -> str:
     """Corrects words with one wrong, missing, added or swapped letter, and words with repeated letters, if exactly one
-    word of an answer could be meant."""
+    word of an answer could be meant; in languages without spaces, polite endings."""
     known_words = _spelled(languages_in(text, language))
 
     def meant(word_match: re.Match[str]) -> str:
         word = word_match[0]
         if word in known_words or word.removesuffix("s") in known_words:
             return word
-        candidates = {known for known in known_words if known[0] == word[0] and _is_slip(word, known)}
+        candidates = {known for known in known_words if _is_slip(word, known)}
         return candidates.pop() if len(candidates) == 1 else word
 
-    return re.sub(WORD, meant, text.casefold())
+    text = re.sub(WORD, meant, text.casefold())
+    for code in languages_in(text, language):
+        for ending in (word for rule in rules(code, "answers.endings") for word in rule.listed):
+            text = _with_ending(text, ending, facts_of(code).letters)
+    return text
+
+
+def _with_ending(text: str, ending: str, letters: str) -> str:
+    """Corrects a polite ending of a clause in which one letter is wrong, missing or too many."""
+    slips = (
+        rf"{ending[:place]}(?:[{letters}a-z]?{letter}|[{letters}a-z])?{ending[place + 1 :]}"
+        for place, letter in enumerate(ending)
+        if place
+    )
+    return re.sub(rf"(?:{'|'.join(slips)})(?=[\s、。,.!！~〜ー]|$)", ending, text)
 
 
 @cache
@@ -171,6 +185,8 @@ def _spelled(languages: tuple[str, ...]) -> frozenset[str]:
 
 
 def _is_slip(word: str, known: str) -> bool:
+    if known[0] != word[0] and known[:2] != word[1::-1]:
+        return False
     if re.sub(r"(.)\1+", r"\1", word) == re.sub(r"(.)\1+", r"\1", known):
         return True
     if min(len(word), len(known)) < SLIP or len(known) <= SLIP or abs(len(word) - len(known)) > 1:

@@ -94,6 +94,7 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE, deeds: frozenset[str
     just that ("yes, delete it") says no more than "do it". If the text is not understood, slips of the pen are
     corrected, and the text is read once more."""
     plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
+    plain = without("scopes.unneeded", plain, "", language)[0] if "delete" in deeds else plain
     plain = with_plain_deeds(in_full(plain, language), deeds, language)
     answer = _read(plain, language)
     if answer.verdict != "other" or answer.asks or answer.waits or len(plain) > LONGEST:
