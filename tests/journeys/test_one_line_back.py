@@ -138,3 +138,28 @@ async def test_a_file_that_a_step_lists_is_its_own_whatever_the_step_says_stays(
     await story.tell("make a plan for it")
     plan = story.session.state.plan
     assert plan and changed_files(plan) == ["docs/index.rst"]
+
+
+@pytest.mark.parametrize("said", ["that's it, thanks", "this is it then", "ok that's it, many thanks"])
+async def test_no_answer_without_a_word_of_editing_opens_an_editor(tmp_path: Path, said: str) -> None:
+    story = Typing(tmp_path, [WRITE, OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning in ("unclear", "answer")
+    if story.chat.questions:
+        await story.chat.take("1")
+    await turn
+    assert (story.folder / "one.py").exists()
+
+
+@pytest.mark.parametrize(
+    "said", ["yes, and the same for the rest of the session", "yes, same for the rest of this session please"]
+)
+async def test_a_scope_that_names_only_the_session_takes_the_rule_that_is_offered(tmp_path: Path, said: str) -> None:
+    more = decide(act("file_ops.write_file", path="two.py", content="x = 1\n"), next_step="continue")
+    story = Typing(tmp_path, [WRITE, more, OK], mode="ask")
+    turn = asyncio.create_task(story.tell("write it"))
+    await story.asked()
+    assert (await story.chat.take(said)).meaning == "answer"
+    await turn
+    assert len(story.gates()) == 1 and len(story.all(PermissionGiven)) == 1

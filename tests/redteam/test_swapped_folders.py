@@ -189,5 +189,5 @@ def test_the_search_by_python_does_not_go_outside(work: Path) -> None:
                 lead_outside(work / "d", work.parent / "outside")
 
     output = Output()
-    search(Search(str(work), ".", f"{OUTSIDE}|mine", "", False, 1000, 1000), output)
+    search(Search(str(work), ".", f"{OUTSIDE}|mine", "", False, 1000), output)
     assert b"a.txt" in output.getvalue() and OUTSIDE.encode() not in output.getvalue()

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
-from duckflow.agent.permissions import CODE, Permission, fitting
-from duckflow.i18n.answer_scope import parts_of
+from duckflow.agent.permissions import CODE, Permission
 from duckflow.safety.ignore_rules import CACHE, MADE_ANEW, IgnoredPaths, made_anew
 from duckflow.safety.path_names import shown
 from duckflow.safety.repository import find_repository
@@ -341,23 +340,6 @@ def rules_offered(risky: Sequence[RiskyAction], scope: Scope) -> list[Permission
     """Returns the rules that a yes "for the session" or "always" may set up, without repetitions."""
     offers = [risky_action.offered(scope) for risky_action in risky if not risky_action.assessment.always_ask]
     return list(dict.fromkeys(filter(None, offers)))
-
-
-def rules_meant(risky: Sequence[RiskyAction], scope: Scope, about: str, language: str) -> list[Permission]:
-    """Returns those of the offered rules that the user means by these words. If they name several things ("pytest and
-    these source files"), each of them must fit a rule; otherwise none is set up."""
-    offered_rules = [
-        (rule, risky_action.preview.impacts)
-        for risky_action in risky
-        if (rule := risky_action.offered(scope)) and rule in rules_offered(risky, scope)
-    ]
-    rules_by_part = [
-        [fitting(rule, impacts, part, language) for rule, impacts in offered_rules]
-        for part in parts_of(about, language)
-    ]
-    if not all(map(any, rules_by_part)):
-        return []
-    return list(dict.fromkeys(rule for part_rules in rules_by_part for rule in part_rules if rule))
 
 
 def covered(risky_action: RiskyAction, rules: Sequence[Permission]) -> bool:

@@ -17,9 +17,9 @@ from duckflow.agent.gate_question import (
     gate_question,
     habit_of,
     only_reads,
-    rules_meant,
     rules_offered,
 )
+from duckflow.agent.meant_rules import rules_meant
 from duckflow.agent.narrow_yes import within
 from duckflow.agent.permissions import ANY, EDITS, SECRET_FILES, Permission, Permissions, rule_for
 from duckflow.agent.phases import Phases
@@ -383,6 +383,8 @@ class Gatekeeper:
         if answer.scope not in ("session", "always"):
             return ""
         language, about = self._session.state.language, answer.about
-        is_about_plan = not named_in(about, language) or about_plan(about, language)
-        self._rules.allow(plan_rules(plan) if is_about_plan else [], "session", "")
+        rules = plan_rules(plan)
+        shown_rules = " ".join(rule.shown() for rule in rules).casefold()
+        is_about_plan = all(name in shown_rules for name in named_in(about, language)) or about_plan(about, language)
+        self._rules.allow(rules if is_about_plan else [], "session", "")
         return self._rules.told()

@@ -10,7 +10,6 @@ from typing import Any
 
 from duckflow.errors import UsageError
 from duckflow.i18n.answer_scope import named_in
-from duckflow.i18n.words import search
 from duckflow.safety.commands.verdict import ProjectTool
 from duckflow.safety.environment import HARMLESS_VARIABLE
 from duckflow.safety.ignore_rules import Wildcard
@@ -187,18 +186,6 @@ FILE_KINDS = {
     "yaml": (".yaml", ".yml"),
     "text": (".txt",),
 }
-
-
-def fitting(rule: Permission, impacts: Iterable[FileImpact], about: str, language: str) -> Permission | None:
-    """Returns the rule unless it allows more than the user's words name. Words that name nothing, such as "that", fit
-    every rule. A user who names one of the edited files, or says "this file", gets a rule for that file alone."""
-    shown_rule, names = rule.shown().casefold(), named_in(about, language)
-    paths = [PurePosixPath(impact.path) for impact in impacts if rule.operation == EDITS]
-    one_file = bool(paths) and search("scopes.this_file", about, language) is not None
-    if not one_file and all(any(part in shown_rule for part in (word, *FILE_KINDS.get(word, ()))) for word in names):
-        return rule
-    files = [path for path in paths if {*names} <= {str(path).casefold(), path.name.casefold(), path.stem.casefold()}]
-    return rule.model_copy(update={"pattern": escaped(str(files[0]))}) if len(files) == 1 else None
 
 
 def _command_rule(operation: str, command: str) -> Permission | None:

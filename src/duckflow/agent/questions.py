@@ -292,6 +292,8 @@ def _named(text: str, question: Question, language: str) -> Answer | None:
     plain = unicodedata.normalize("NFKC", text).casefold()
     answer_words = _words(plain)
     key_words = _words(without_politeness(plain, language))
+    if not key_words:
+        return None
     named_words = {choice.key: [*map(_words, names_of(choice, plain, language))] for choice in question.choices}
     shared_counts = {
         key: max((len(answer_words & words) for words in all_words if key_words <= words), default=0)

@@ -22,7 +22,7 @@ from duckflow.forms.form import ParsedReply
 from duckflow.i18n.asking import offers_more
 from duckflow.i18n.template import notes
 from duckflow.pacemaker.interventions import DuckCall, Hint, Replan
-from duckflow.state.action import DUCK_CALL, EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN
+from duckflow.state.action import DUCK_CALL, EXIT, PROPOSE_PLAN, RESPOND, REVISE_PLAN, STEERS_JOBS
 from duckflow.state.data import Phrase, said, say
 from duckflow.state.message import Message
 
@@ -147,7 +147,7 @@ class Turn:
             await self._hear(turn)
             parsed_reply = await self._think(turn, note_or_ending)
             dispatched = await self._acting.run(parsed_reply, self._actor)
-            turn.loops.append(Loop(parsed_reply.decision, dispatched))
+            turn.loops.append(Loop(parsed_reply.decision, dispatched, parsed_reply.text))
             note_or_ending = await self._look_back(turn)
             if self._pacing.saw(parsed_reply, dispatched):
                 self._recoveries = 0
@@ -319,6 +319,8 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     match decision.next_step:
         case _ if dispatched.stop:
             return None
+        case "continue" if _has_handed_over(turn):
+            return Ending("deferred")
         case "continue":
             return None
         case "done" | "defer" if not decision.actions and not any(loop.done.results for loop in turn.loops):
@@ -338,6 +340,15 @@ def _wanted_ending(turn: TurnSoFar) -> Ending | None:
     has_summary = is_silent and not running_jobs and decision.rationale.strip("-")
     why = say("turn.summary", text=decision.rationale) if has_summary else None
     return Ending(outcome, why, waits=outcome == "pending_user" and _waits_for_answer(turn))
+
+
+def _has_handed_over(turn: TurnSoFar) -> bool:
+    """Says whether the reply did nothing but start or steer running jobs, and has told the user so beside the calls:
+    another request would only say it again."""
+    decision, results = turn.last.decision, turn.last.done.results
+    is_steering = bool(results) and all(result.ok and result.operation in STEERS_JOBS for result in results)
+    has_told = bool(turn.last.text.strip()) and "next_step" not in decision.declared
+    return is_steering and has_told and bool(turn.state.live_jobs())
 
 
 def _note(turn: TurnSoFar) -> str:

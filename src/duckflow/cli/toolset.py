@@ -64,9 +64,11 @@ def file_tools(
     from duckflow.tools.files.write_file import WriteFile
 
     seen_files = SeenFiles()
-    tool_classes = (ListFiles, FindFiles, ReadFile, WriteFile, EditFile, MoveFile, DeleteFile, MakeFolder)
-    tools: list[AnyTool] = [kind(workspace, seen_files, settings) for kind in tool_classes]
-    return [*tools[:2], Grep(workspace, seen_files, settings, hider), *tools[2:]]
+    looking = [kind(workspace, seen_files, settings) for kind in (ListFiles, FindFiles)]
+    changing = [kind(workspace, seen_files, settings) for kind in (MoveFile, DeleteFile, MakeFolder)]
+    hiding = [kind(workspace, seen_files, settings, hider) for kind in (Grep, EditFile)]
+    texts = [kind(workspace, seen_files, settings) for kind in (ReadFile, WriteFile)]
+    return [*looking, hiding[0], *texts, hiding[1], *changing]
 
 
 def _shell(parts: ToolParts) -> list[AnyTool]:

@@ -108,6 +108,12 @@ def _original(name: str) -> str:
 
 
 WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z ]+ )?PRIVATE KEY-----|\Z)"
+KEY_LINE = (
+    r"(?m)^((?:\d{1,7}[:+-])?[^\w\n/+]{0,40})"
+    r"(?=[A-Za-z0-9+/]{0,63}[a-z])(?=[A-Za-z0-9+/]{0,63}[A-Z])(?=[A-Za-z0-9+/]{0,63}\d)"
+    r"[A-Za-z0-9+/]{64}={0,2}(?=[^\w\n/+]{0,40}$)"
+)
+"""Matches a line that may be one of a private key which begins elsewhere. Lines of certificates look the same."""
 BLOT = "•••"
 
 
@@ -160,7 +166,7 @@ def mask(
         hidden_count += 1
         return next(filter(None, match.groups()), "") + BLOT
 
-    for pattern in (IN_PASSING, WHOLE_KEY, CONTENTS):
+    for pattern in (IN_PASSING, WHOLE_KEY, KEY_LINE, CONTENTS):
         text = re.sub(pattern, hidden, text)
     return Masked(text, hidden_count)
 

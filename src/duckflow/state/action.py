@@ -39,6 +39,9 @@ RUN_COMMAND = "shell.run"
 PROPOSE_PLAN = "plan_tool.propose"
 REVISE_PLAN = "plan_tool.revise"
 MESSAGE_JOB = "task_loop.message"
+APPROVE_PLAN = "plan_tool.approve"
+STEERS_JOBS = frozenset((MESSAGE_JOB, APPROVE_PLAN, "task_loop.pause", "task_loop.resume", "task_loop.cancel"))
+"""Operations that start, steer or end jobs. What comes of them the user sees at once."""
 STEERING = (REVISE_PLAN, MESSAGE_JOB)
 """The operations by which the conversation passes the user's words on to work that is going on."""
 REMEMBER = "memory.remember"

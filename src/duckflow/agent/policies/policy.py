@@ -56,6 +56,8 @@ class Loop:
 
     decision: Decision
     done: Dispatched
+    text: str = ""
+    """The text beside the calls, which the user has seen."""
     tried: bool = False
     """True if a script that calls the newly written code ran to its end."""
     fault: str = ""

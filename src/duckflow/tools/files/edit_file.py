@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from heapq import nlargest
 from pathlib import Path
 from types import MappingProxyType
@@ -11,12 +11,15 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
+from duckflow.safety.secrets import Hide, mask, secret_name
+from duckflow.safety.workspace import Workspace
 from duckflow.state.action import EDIT_FILE
 from duckflow.state.question import Preview
 from duckflow.tools.files.change import TextChange, preview_change, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
-from duckflow.tools.files.file_tool import HOOK_PATH, FileTool
+from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, SeenFiles
 from duckflow.tools.files.reindent import reindent
+from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import Args, Done
 
 COMPARED = 5000
@@ -298,6 +301,14 @@ class EditFile(FileTool[EditArgs]):
     asked_for = frozenset({"edits"})
     args = EditArgs
 
+    def __init__(
+        self, workspace: Workspace, seen: SeenFiles, settings: FileSettings, hider: Callable[[], Awaitable[Hide]]
+    ) -> None:
+        """`hider` returns what hides the secrets that are known by now."""
+        super().__init__(workspace, seen, settings)
+        self._hider = hider
+        self._hide: Hide = mask
+
     def editable(self, args: EditArgs) -> str:
         return "edits" if args.edits else "new"
 
@@ -327,17 +338,28 @@ class EditFile(FileTool[EditArgs]):
     async def run(self, args: EditArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)
 
+    async def get_ready(self, calls: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._hide = await self._hider()
+
     def _change(self, args: EditArgs) -> TextChange:
         document = self.document(args.path)
-        text, pairs, problems = document.raw, _pairs(args), dict[int, ToolError]()
-        for number, (old, new) in enumerate(pairs, 1):
-            try:
-                text = replace(text, old, new, args.all, whole_lines=isinstance(args.edits, str) and bool(args.edits))
-            except ToolError as problem:
-                problems[number] = problem
-        if problems:
-            raise _together(problems, len(pairs))
-        return TextChange(document.path, document, text)
+        if not secret_name(document.path) and (masked := self._hide(document.raw)).hidden:
+            # An edit must fit what the model was shown: one that fits only by a secret was guessed.
+            _changed(masked.text, args)
+        return TextChange(document.path, document, _changed(document.raw, args))
+
+
+def _changed(text: str, args: EditArgs) -> str:
+    """Returns the text after all edits of a call."""
+    pairs, problems = _pairs(args), dict[int, ToolError]()
+    for number, (old, new) in enumerate(pairs, 1):
+        try:
+            text = replace(text, old, new, args.all, whole_lines=isinstance(args.edits, str) and bool(args.edits))
+        except ToolError as problem:
+            problems[number] = problem
+    if problems:
+        raise _together(problems, len(pairs))
+    return text
 
 
 def _pairs(args: EditArgs) -> list[tuple[str, str]]:

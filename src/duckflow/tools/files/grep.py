@@ -18,13 +18,23 @@ from duckflow.safety.ignore_rules import ALWAYS_IGNORED, IgnoredPaths
 from duckflow.safety.path_names import shown, shown_line
 from duckflow.safety.sandbox.reading import can_keep_in, kept_in
 from duckflow.safety.secret_index import secrets_beneath
-from duckflow.safety.secrets import Hide, secret_name
+from duckflow.safety.secrets import Hide, Masked, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import GREP
 from duckflow.state.data import say
 from duckflow.tools.files.document import load
 from duckflow.tools.files.file_tool import FileTool, SeenFiles, explained_errors
-from duckflow.tools.files.search import BROKE_OFF, Counts, Match, Search, TextMatch, find_matches, search_launch
+from duckflow.tools.files.search import (
+    BROKE_OFF,
+    LONGEST_LINE,
+    Match,
+    Search,
+    Shows,
+    TextMatch,
+    around,
+    find_matches,
+    search_launch,
+)
 from duckflow.tools.settings import FileSettings
 from duckflow.tools.tool import Args, Done
 
@@ -69,10 +79,11 @@ class Grep(FileTool[GrepArgs]):
         if not args.pattern:
             raise ToolError("The pattern is empty. Give a regular expression to look for.", "grep.bad_pattern")
         # The user was asked about a secret file that the call names.
-        counts = None if secret_name(path) else _without_guesses(args, await self._hider())
-        search_result = await self._by_ripgrep(args, path, counts) if kind == "folder" else None
+        hide = Masked if secret_name(path) else await self._hider()
+        shows = _without_guesses(args, hide, self.settings.grep_line)
+        search_result = await self._by_ripgrep(args, path, shows) if kind == "folder" else None
         if search_result is None:
-            search_result = await self._by_python(args, path, counts)
+            search_result = await self._by_python(args, path, shows)
         secret_paths: list[str] = []
         if kind == "folder" and not secret_name(path):
             # These files are listed whether they hold a match or not: otherwise a secret could be guessed piece by
@@ -82,13 +93,13 @@ class Grep(FileTool[GrepArgs]):
         pattern = shown(args.pattern)
         phrase = say("file.searched", pattern=pattern, matches=len(search_result.matches))
         lines = [
-            *self._by_file(search_result.matches, args.context),
+            *self._by_file(search_result.matches, args.context, hide),
             *self._notes(search_result, pattern, path),
             *_left_out(secret_paths),
         ]
         return Done("\n".join(lines), phrase)
 
-    async def _by_ripgrep(self, args: GrepArgs, path: str, counts: Counts | None) -> TextMatch | None:
+    async def _by_ripgrep(self, args: GrepArgs, path: str, shows: Shows) -> TextMatch | None:
         """Searches with ripgrep. Returns None when Python has to search: ripgrep reads only UTF-8, knows fewer kinds of
         expressions, does not know which places are private, and goes by names, so that it needs a kernel that keeps it
         in the folder."""
@@ -97,19 +108,19 @@ class Grep(FileTool[GrepArgs]):
             return None
         if not await asyncio.to_thread(can_keep_in):
             return None
-        options = [*RIPGREP, f"--max-columns={self.settings.grep_line}"]
+        options = [*RIPGREP, f"--max-columns={LONGEST_LINE}"]
         options += ["--ignore-case"] if args.ignore_case else []
         options += [f"--glob=!{name}/" for name in sorted(ALWAYS_IGNORED)]
         options += [f"--glob={args.glob}"] if args.glob else []
         command = [ripgrep, *options, f"--regexp={args.pattern}"]
         launch = await asyncio.to_thread(_kept_in_folder, command, self.workspace.root_of(path), path)
-        search_result = await self._collect(launch, path, b"", counts)
+        search_result = await self._collect(launch, path, b"", shows)
         # ripgrep waits for a pipe in place of a file with rules, and breaks off at a huge one. Python's search reads
         # neither of them.
         has_failed = search_result.exit_code >= BROKE_OFF or search_result.timed_out
         return None if has_failed and not search_result.matches else search_result
 
-    async def _by_python(self, args: GrepArgs, path: str, counts: Counts | None) -> TextMatch:
+    async def _by_python(self, args: GrepArgs, path: str, shows: Shows) -> TextMatch:
         root = self.workspace.root_of(path)
         request = Search(
             folder=str(root),
@@ -118,23 +129,22 @@ class Grep(FileTool[GrepArgs]):
             glob=args.glob,
             ignore_case=args.ignore_case,
             file_bytes=self.settings.max_file_bytes,
-            line_length=self.settings.grep_line,
             private=tuple(map(str, self.workspace.private)),
         )
         _check(request)
         launch = search_launch(own_module("duckflow.tools.files.search"), root)
         search_result = await self._collect(
-            launch, "." if root == self.workspace.root else str(root), request.to_json(), counts
+            launch, "." if root == self.workspace.root else str(root), request.to_json(), shows
         )
         if search_result.exit_code:
             raise ToolError("The search broke off. Try a simpler pattern, or a folder below.", "grep.failed")
         return search_result
 
-    async def _collect(self, launch: Launch, path: str, request: bytes, counts: Counts | None) -> TextMatch:
+    async def _collect(self, launch: Launch, path: str, request: bytes, shows: Shows) -> TextMatch:
         """Returns the matches of a program that searches a folder, with paths relative to the work folder."""
         limit, seconds = self.settings.grep_matches, self.settings.grep_seconds
         with explained_errors(self.workspace, path):
-            search_result = await find_matches(launch, request, limit, seconds, counts)
+            search_result = await find_matches(launch, request, limit, seconds, shows)
         if path != ".":
             search_result.matches = [replace(match, path=f"{path}/{match.path}") for match in search_result.matches]
         return search_result
@@ -153,18 +163,18 @@ class Grep(FileTool[GrepArgs]):
             return False
         return True
 
-    def _by_file(self, matches: list[Match], context: int) -> list[str]:
+    def _by_file(self, matches: list[Match], context: int, hide: Hide) -> list[str]:
         """Lists each file's name, and below it its matches with the lines around them. The text of a line follows its
         number and a mark: `:` for a match and `-` for a line around a match."""
         lines: list[str] = []
         for path, file_matches in groupby(matches, lambda match: match.path):
             lines += ["", shown(path)] if lines else [shown(path)]
-            lines += self._in_file(path, {match.line: match.text for match in file_matches}, context)
+            lines += self._in_file(path, {match.line: match.text for match in file_matches}, context, hide)
         if context and len(lines) > self.settings.read_lines:
             return [*lines[: self.settings.read_lines], "[cut here; give less context or a narrower pattern]"]
         return lines
 
-    def _in_file(self, path: str, hits: dict[int, str], context: int) -> Iterator[str]:
+    def _in_file(self, path: str, hits: dict[int, str], context: int, hide: Hide) -> Iterator[str]:
         texts = self._lines_of(path) if context else ()
         context_lines = {
             line for hit in hits for line in range(max(1, hit - context), min(len(texts), hit + context) + 1)
@@ -173,7 +183,9 @@ class Grep(FileTool[GrepArgs]):
         for line in sorted(context_lines | hits.keys()):
             if context and last_number and line > last_number + 1:
                 yield "--"
-            text = hits[line] if line in hits else texts[line - 1][: self.settings.grep_line]
+            text = hits[line] if line in hits else texts[line - 1]
+            if len(text) > self.settings.grep_line and line not in hits:
+                text = hide(text).text[: self.settings.grep_line]
             yield f"{line}{':' if line in hits else '-'}{shown_line(text)}"
             last_number = line
 
@@ -193,19 +205,28 @@ class Grep(FileTool[GrepArgs]):
         return [] if result.matches else [f"No line fits {pattern} in {shown(path)} (ignored files are not searched)."]
 
 
-def _without_guesses(args: GrepArgs, hide: Hide) -> Counts:
-    """Returns a function that says whether a line counts that the pattern fits. A line with a secret counts only if the
-    pattern also fits what is shown of it: otherwise the secret could be guessed piece by piece."""
+def _without_guesses(args: GrepArgs, hide: Hide, line_length: int) -> Shows:
+    """Returns a function that says what is shown of a line that the pattern fits. A line with a secret, or one that was
+    cut, counts only if the pattern also fits what is left of it: otherwise a secret could be guessed piece by piece. A
+    long line is cut when its secrets are hidden: otherwise the pattern could choose a cut within one."""
 
-    def counts(text: str) -> bool:
+    def shows(text: str) -> str | None:
         masked = hide(text)
-        try:
-            return not masked.hidden or re.search(args.pattern, masked.text, flags) is not None
-        except (re.error, OverflowError, RecursionError):
-            return False
+        match = _found(args.pattern, masked.text, flags)
+        if match is None and (masked.hidden or len(text) >= LONGEST_LINE):
+            return None
+        return text if len(text) <= line_length else around(masked.text, match.start() if match else 0, line_length)
 
     flags = re.IGNORECASE if args.ignore_case else 0
-    return counts
+    return shows
+
+
+def _found(pattern: str, text: str, flags: int) -> re.Match[str] | None:
+    """Returns the first match; None also for a pattern that only ripgrep knows."""
+    try:
+        return re.search(pattern, text, flags)
+    except (re.error, OverflowError, RecursionError):
+        return None
 
 
 def _kept_in_folder(ripgrep: list[str], root: Path, path: str) -> Launch:

@@ -46,24 +46,23 @@ def search_launch(command: Sequence[str], folder: Path) -> Launch:
     return Launch(command, folder, environment_outside(folder), LIMITS)
 
 
-Counts = Callable[[str], bool]
-"""A function that says whether a line that was found counts as a match."""
+Shows = Callable[[str], str | None]
+"""A function that returns what is shown of a line that was found; None if the line does not count as a match."""
+LONGEST_LINE = 20_000
+"""The most characters of a line that a search gives back. What is shown of it is cut later, when secrets are hidden."""
 
 
-async def find_matches(
-    launch: Launch, request: bytes, limit: int, seconds: float, counts: Counts | None = None
-) -> TextMatch:
+async def find_matches(launch: Launch, request: bytes, limit: int, seconds: float, shows: Shows = str) -> TextMatch:
     """Runs a search that prints `path NUL line : text`. It takes at most `limit` matches that count, then ends the
-    search. Without `counts` every line counts."""
+    search."""
     text_match, enough, buffer = TextMatch(), asyncio.Event(), bytearray()
 
     def take(piece: bytes) -> None:
         buffer.extend(piece)
         while len(text_match.matches) <= limit and (line := OUTPUT_LINE.match(buffer)):
             path, (number, _, text) = line[1].decode("utf-8", "surrogateescape"), line[2].partition(b":")
-            match = Match(path.removeprefix("./"), int(number), line_text(text)) if number.isdigit() else None
-            if match and (counts is None or counts(match.text)):
-                text_match.matches.append(match)
+            if number.isdigit() and (shown_text := shows(line_text(text))) is not None:
+                text_match.matches.append(Match(path.removeprefix("./"), int(number), shown_text))
             del buffer[: line.end()]
         text_match.more = len(text_match.matches) > limit
         if text_match.more or len(buffer) > LONGEST:
@@ -89,7 +88,6 @@ class Search:
     glob: str
     ignore_case: bool
     file_bytes: int
-    line_length: int
     private: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
@@ -105,9 +103,8 @@ def search(request: Search, out: BinaryIO) -> None:
     regex = request.regex()
     for path in _files(workspace, request):
         for number, line in _lines(workspace, path, request.file_bytes):
-            if match := regex.search(line):
-                text = _around(line, match.start(), request.line_length)
-                out.write(f"{path}\0{number}:{text}\n".encode("utf-8", "surrogateescape"))
+            if regex.search(line):
+                out.write(f"{path}\0{number}:{line[:LONGEST_LINE]}\n".encode("utf-8", "surrogateescape"))
         out.flush()
 
 
@@ -144,7 +141,7 @@ def _files(workspace: Workspace, request: Search) -> Iterator[str]:
             yield entry.path
 
 
-def _around(line: str, at: int, length: int) -> str:
+def around(line: str, at: int, length: int) -> str:
     """Cuts a long line so that the match stays in it."""
     if len(line) <= length:
         return line

@@ -8,6 +8,7 @@ from duckflow.errors import ToolError
 from duckflow.events.ports import Emit
 from duckflow.events.types import PlanChanged
 from duckflow.events.work import StepChanged
+from duckflow.state.action import APPROVE_PLAN
 from duckflow.state.agent import AgentState
 from duckflow.state.data import say
 from duckflow.state.plan import Plan, Step, StepStatus
@@ -188,7 +189,7 @@ class Approve(PlanTool[ApproveArgs]):
     """Passes on the user's yes to the draft. The user's own words are checked; in doubt the user is asked, and answers
     with one key."""
 
-    operation = "plan_tool.approve"
+    operation = APPROVE_PLAN
     when = ("draft",)
     args = ApproveArgs
 
