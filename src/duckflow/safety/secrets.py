@@ -1,6 +1,7 @@
 """Recognises secrets: names of files, keys and tokens in a text, logins in settings, and the contents of the folder's
 secret files."""
 
+import codecs
 import json
 import os
 import re
@@ -200,9 +201,15 @@ def secret_text(text: str) -> bool:
     return re.search(CONTENTS, text) is not None
 
 
-FILE_BYTES = 64 * 1024
+FILE_BYTES = 256 * 1024
 SHORTEST_LINE = 6
-SETTING = r"""["']?([\w.-]+)["']?\s*[=:]\s*["']?([^\s"',;]+)"""
+SETTING = r"""["']?([\w.-]{1,100})["']?[ \t]*[=:][ \t]*["']?([^\s"',;}]+)"""
+LOGIN_VALUE = (
+    r"(?im)(?:(?:\blogin[ \t]+\S+[ \t]+password|^[ \t]*password)[ \t]+(?=\S+[ \t]*$)"
+    r"|^[ \t]*(?:password|passwd|secret|token)[\w-]*:[ \t]*[|>][+-]?\s+)(\S+)"
+)
+"""Matches a login in a `.netrc`, and a block of text in YAML."""
+ADDRESS_PASSWORD = r"(?m)(?:://[^\s/:@]*:([^\s/@]+)@|^[^\s:]+:\d+:[^\s:]*:[^\s:]*:(\S+)$)"
 TELLING = r"(?i)key|token|secret|pass|pwd|credential|auth"
 SHORTEST_VALUE, SHORTEST_RANDOM = 8, 16
 
@@ -224,11 +231,21 @@ def known_secrets(folder: Path, files: Iterable[str]) -> KnownSecrets:
     lines: set[str] = set()
     values: set[str] = set()
     for path in files:
-        for line in _lines(folder / path):
-            lines.add(line)
-            if (setting := re.match(SETTING, line.removeprefix("export "))) and _secret_value(setting[1], setting[2]):
-                values.add(setting[2])
+        text = _beginning(folder / path)
+        lines.update(_lines(text))
+        values.update(value for value in _values(text) if len(value) >= SHORTEST_VALUE)
     return KnownSecrets(frozenset(lines), tuple(sorted(values, key=len, reverse=True)))
+
+
+def _values(text: str) -> Iterator[str]:
+    """Yields the values in a secret file that can only be secrets: of settings that stand anywhere in a line, of logins
+    as `.netrc` and addresses have them, and the only line of a file that has no other."""
+    yield from (setting[2] for setting in re.finditer(SETTING, text) if _secret_value(setting[1], setting[2]))
+    yield from (login[1] for login in re.finditer(LOGIN_VALUE, text))
+    yield from (address[1] or address[2] for address in re.finditer(ADDRESS_PASSWORD, text))
+    line = text.strip()
+    if line and not re.search(r"[\s=]", line):
+        yield line.rpartition(":")[2]
 
 
 def secret_parts(secrets: Iterable[str]) -> tuple[str, ...]:
@@ -261,13 +278,19 @@ def _secret_value(name: str, value: str) -> bool:
     return has_letters_and_digits and len(value) >= SHORTEST_RANDOM
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _beginning(path: Path) -> str:
+    """Returns the beginning of a text file; an empty text if it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(handle, "rb") as file:
-            text = file.read(FILE_BYTES).decode("utf-8", "replace")
+            content = file.read(FILE_BYTES)
     except OSError:
-        return
+        return ""
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return content.decode("utf-16" if is_wide else "utf-8-sig", "replace")
+
+
+def _lines(text: str) -> Iterator[str]:
     for line in map(str.strip, text.splitlines()):
         if len(line) >= SHORTEST_LINE and not line.startswith("#"):
             yield line
