@@ -354,3 +354,36 @@ async def test_a_file_tool_that_writes_such_a_file_asks_in_every_mode(
     await story.close()
     reasons = {reason.key for question in story.questions if question.gate for reason in question.gate.reasons}
     assert "risk.git_settings" in reasons
+
+
+READ_BY_PROGRAMS = {
+    "a shell": ('[filter "nb"]\n\tclean = sh tools/nb.sh\n', "tools/nb.sh"),
+    "an interpreter": ('[filter "nb"]\n\tclean = python3 tools/nb.py\n', "tools/nb.py"),
+    "a filter that stays": ('[filter "nb"]\n\tprocess = python3 tools/nb.py\n', "tools/nb.py"),
+    "make": ('[filter "nb"]\n\tclean = make -s -f tools/mk clean\n', "tools/mk"),
+    "a monitor": ("[core]\n\tfsmonitor = sh tools/mon.sh\n", "tools/mon.sh"),
+    "a module": ('[filter "nb"]\n\tclean = python3 -m tools.nb\n', ".gitconfig"),
+    "another folder": ('[filter "nb"]\n\tclean = cd tools && python3 nb.py\n', ".gitconfig"),
+}
+
+
+@pytest.mark.parametrize("way", READ_BY_PROGRAMS)
+async def test_a_file_that_a_program_of_the_users_settings_reads_is_shown(work: Path, way: str) -> None:
+    settings, name = READ_BY_PROGRAMS[way]
+    with (work.parent / "user/.gitconfig").open("a") as users_settings:
+        users_settings.write(settings)
+    for file in ("tools/nb.sh", "tools/nb.py", "tools/mk", "tools/mon.sh"):
+        (work / file).write_text("cat\n")
+    story = await story_of(work)
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    assert name in told(story)
+
+
+async def test_what_settings_usually_name_is_not_shown(work: Path) -> None:
+    with (work.parent / "user/.gitconfig").open("a") as users_settings:
+        users_settings.write('[core]\n\teditor = vim\n[filter "lfs"]\n\tclean = git-lfs clean -- %f\n')
+    story = await story_of(work)
+    story.answers = [Answer(choice="no")]
+    await story.chat.run_command("/commit")
+    assert ".gitconfig" not in told(story)

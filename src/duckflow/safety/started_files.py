@@ -81,10 +81,18 @@ def programs_of(repository: Repository) -> dict[str, Stamp]:
 
 def _programs_in(repository: Repository) -> list[Path]:
     named_paths = [Path(os.path.realpath(path)) for path in _named_for(repository)]
+    settings_paths = {Path(os.path.realpath(file)) for file in (*settings_of(repository), *users_settings())}
     own_paths = [path for path in named_paths if path.is_relative_to(os.path.realpath(repository.top))]
-    paths = [path for folder in (repository.common / "hooks", *own_paths) for path in folder.glob("*")]
-    programs = {path for path in (*paths, *own_paths) if path.suffix != ".sample" and path.is_file()}
-    return [path for path in sorted(programs) if os.access(path, os.X_OK)]
+    own_paths = [path for path in own_paths if path not in settings_paths]
+    hooks = {path for folder in (repository.common / "hooks", *own_paths) for path in folder.glob("*")}
+    hooks = {path for path in hooks if path.suffix != ".sample" and os.access(path, os.X_OK)}
+    # An interpreter that settings name runs a file of any mode.
+    return sorted(path for path in hooks.union(own_paths) if path.is_file())
+
+
+INTERPRETER = re.compile(
+    r"(?:^|[\s;&|(/!])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|ruby|perl|php|make|npx|uvx?|pipx|deno|bun|cd|\.)\s+\S"
+)
 
 
 class StartedByCommit(NamedTuple):
@@ -111,9 +119,20 @@ def started_by_commit(repository: Repository) -> StartedByCommit:
         decisive_paths += [pointer] if (pointer := each.top / ".git").is_file() else []
         stamps |= {str(path): stamp_of(path) for path in decisive_paths}
     for file in users_settings():
-        if Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top)) and names_program(file):
+        is_inside = Path(os.path.realpath(file)).is_relative_to(os.path.realpath(top))
+        if names_program(file) and (is_inside or _may_run_files(file)):
             names[_short(Path(file), repository)] = None
     return StartedByCommit(tuple(names), stamps)
+
+
+def _may_run_files(file: str) -> bool:
+    """Says whether a file of settings names an interpreter or the like, which may find what it runs in the folder."""
+    settings = read_file(file, stamp_of(Path(file))) or ()
+    return any(
+        not is_harmless(name, value) and INTERPRETER.search(plain_value(value))
+        for name, value in settings
+        if not name.startswith("alias.")
+    )
 
 
 def _short(path: Path, repository: Repository) -> str:

@@ -177,6 +177,8 @@ class PlanAnswer(Policy):
             self._approval.drop(plan)
             return turn.note("plan_kept", plan=plan.approved.name)
         if (whole_answer.wish or whole_answer.agreed) and not surely_wishes(words, language):
+            if turn.read not in (None, plan.fingerprint()):
+                return Ending("pending_user", say("plan.unread", name=plan.name))
             # A yes with words that are not surely understood takes one key, and none of the model's time.
             return await self._confirmed_in_line(plan, whole_answer, turn)
         return turn.note("plan_waits", plan=plan.name)

@@ -120,12 +120,17 @@ def changed_files(plan: Plan) -> list[str]:
     for step in plan.steps:
         paths = [path for path in step.files if re.fullmatch(LISTED_FILE, path)]
         listed_paths += paths
-        # What a step says of a file that it lists as its own is how the file changes.
-        own_names = {posixpath.basename(path) for path in paths}
-        kept_names |= _kept_names((step.name, step.description, step.success)) - own_names
+        texts, own_names = (step.name, step.description, step.success), {posixpath.basename(path) for path in paths}
+        # What a step says of a file that it lists as its own is mostly how the file changes.
+        own_clauses = [clause for text in texts for clause in re.split(CLAUSE_END, text)]
+        kept_names |= (_kept_names(texts) - own_names) | (_kept_names(own_clauses) & own_names)
     paths = [path for step in plan.steps for text in re.findall(SENTENCE, step.success) for path in _changed(text)]
     inside = [path for path in map(posixpath.normpath, [*listed_paths, *paths]) if not path.startswith(("/", "../"))]
     return [path for path in dict.fromkeys(inside) if posixpath.basename(path) not in kept_names]
+
+
+CLAUSE_END = r"[;,()、。]|:\s|\.\s"
+"""Matches the end of a clause. A full stop in the name of a file is none."""
 
 
 def _kept_names(texts: Iterable[str]) -> set[str]:

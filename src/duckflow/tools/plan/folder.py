@@ -5,6 +5,7 @@ import json
 from duckflow.errors import ToolError
 from duckflow.safety.ignore_rules import ignored_in
 from duckflow.safety.secret_diffs import leads_into_git, leads_to_secret
+from duckflow.safety.secrets import mask
 from duckflow.safety.workspace import Workspace
 from duckflow.state.plan import Step
 
@@ -32,10 +33,11 @@ class WorkFolder:
 
     def text(self, path: str) -> str:
         """Returns the text of a file. It is empty for secret files and for git's own files, so that nothing that is
-        told about a file, such as whether a step is proved, tells what stands in a secret one."""
+        told about a file, such as whether a step is proved, tells what stands in a secret one. Keys in other files are
+        hidden."""
         if leads_to_secret(path, self._workspace.root) or leads_into_git(path, self._workspace.root):
             return ""
-        return self._any_text(path)
+        return mask(self._any_text(path)).text
 
     def exists(self, path: str) -> bool:
         try:
