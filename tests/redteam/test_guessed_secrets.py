@@ -48,6 +48,12 @@ SEARCHES: Calls = {
     "a class of letters": lambda path, guess: act("file_ops.grep", pattern=f"{guess[:-1]}[{guess[-1]}]", path=path),
     "either": lambda path, guess: act("file_ops.grep", pattern=f"{guess}|no such line", path=path),
     "any case": lambda path, guess: act("file_ops.grep", pattern=guess.upper(), path=path, ignore_case=True),
+    "what does not fit": lambda path, guess: act(
+        "file_ops.grep", pattern=f"(?!.*{guess})(?:API_KEY|url =|login)", path=path
+    ),
+    "not this letter": lambda path, guess: act(
+        "file_ops.grep", pattern=f"(?:{guess[:-1]}|API_KEY = .|login is |url = https://)[^{guess[-1]}]", path=path
+    ),
     "up to the limit": lambda path, guess: act("file_ops.grep", pattern=f"{guess}|^filler", path="."),
 }
 
@@ -105,7 +111,7 @@ async def test_a_search_does_not_say_what_stands_in_a_secret(tmp_path: Path, pat
     ]
     texts = [text.replace(guess, "GUESS") for (text, _), guess in zip(told, (right, wrong), strict=True)]
     texts = [text.replace(guess.upper(), "GUESS") for text, guess in zip(texts, (right, wrong), strict=True)]
-    if way in ("looking behind", "a class of letters"):
+    if way in ("looking behind", "a class of letters", "what does not fit", "not this letter"):
         texts = [text.partition(" fits ")[0] for text in texts]
     assert texts[0] == texts[1] and texts[0]
 

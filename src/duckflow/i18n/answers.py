@@ -96,12 +96,21 @@ def read_whole(text: str, language: str = DEFAULT_LANGUAGE, deeds: frozenset[str
     plain = re.sub(DASH, ", ", unicodedata.normalize("NFKC", text).strip().replace("’", "'"))
     plain = without("scopes.unneeded", plain, "", language)[0] if "delete" in deeds else plain
     plain = with_plain_deeds(in_full(plain, language), deeds, language)
-    answer = _read(plain, language)
+    answer = _for_now(_read(plain, language), plain, language)
     if answer.verdict != "other" or answer.asks or answer.waits or len(plain) > LONGEST:
         return answer
     corrected_text = corrected(plain, language)
-    corrected_answer = _read(corrected_text, language) if corrected_text != plain else answer
+    if corrected_text == plain:
+        return answer
+    corrected_answer = _for_now(_read(corrected_text, language), corrected_text, language)
     return corrected_answer if corrected_answer.verdict != "other" else answer
+
+
+def _for_now(answer: WholeAnswer, plain: str, language: str) -> WholeAnswer:
+    """Returns the answer, unless its yes is for another time ("yes, tonight"), or its words only speak of a yes."""
+    is_later = search("scopes.another_time", plain, language) and not search("scopes.may_reach", plain, language)
+    is_none = is_later or search("scopes.no_answer", plain, language)
+    return WholeAnswer(against=True) if answer.verdict == "yes" and is_none else answer
 
 
 def _read(plain: str, language: str) -> WholeAnswer:

@@ -43,6 +43,8 @@ RIPGREP = (
     *("--hidden", "--no-require-git", "--sort=path", "--max-columns-preview"),
 )
 FILES_NAMED = 10
+PLAIN_PATTERN = re.compile(r"""(?:[\w \t"'/=:,;@#%&<>~`!-]|\\[^\w\s]|\|)+""")
+"""Matches a pattern of plain words: whatever it fits in a part of a line, it fits in the whole line, too."""
 
 
 class GrepArgs(Args):
@@ -206,17 +208,20 @@ class Grep(FileTool[GrepArgs]):
 
 
 def _without_guesses(args: GrepArgs, hide: Hide, line_length: int) -> Shows:
-    """Returns a function that says what is shown of a line that the pattern fits. A line with a secret, or one that was
-    cut, counts only if the pattern also fits what is left of it: otherwise a secret could be guessed piece by piece. A
+    """Returns a function that says what is shown of a line that the pattern fits. A line with a secret counts only if
+    the pattern is made of plain words and one of them stands in what is left of the line: any other pattern could guess
+    the secret piece by piece, by what fits or by what does not. So does a cut line count only by what is left of it. A
     long line is cut when its secrets are hidden: otherwise the pattern could choose a cut within one."""
 
     def shows(text: str) -> str | None:
         masked = hide(text)
         match = _found(args.pattern, masked.text, flags)
-        if match is None and (masked.hidden or len(text) >= LONGEST_LINE):
+        is_certain = match is not None and (is_plain or not masked.hidden)
+        if not is_certain and (masked.hidden or len(text) >= LONGEST_LINE):
             return None
         return text if len(text) <= line_length else around(masked.text, match.start() if match else 0, line_length)
 
+    is_plain = PLAIN_PATTERN.fullmatch(args.pattern) is not None
     flags = re.IGNORECASE if args.ignore_case else 0
     return shows
 
