@@ -128,7 +128,15 @@ def test_a_plan_that_advances_changes_the_offered_operations_but_not_the_prefix(
 
 def test_procedures_have_the_base_the_rules_and_a_budget() -> None:
     state = at_work("en")
-    values = {"status": "done", "goal": "g", "steps": "s", "counts": "1", "shown": "", "changes": ""}
+    values = {
+        "conversation": "",
+        "status": "done",
+        "goal": "g",
+        "steps": "s",
+        "counts": "1",
+        "shown": "",
+        "changes": "",
+    }
     values["results"] = "\n".join(["- a result"] * 2000)
     system, user = compiler().procedure(state, "report", values, [("nonsense", "no JSON")])[:2]
     assert system.text.startswith(load("en", "base")[:50]) and "Use tabs." in system.text

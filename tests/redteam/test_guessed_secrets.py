@@ -38,6 +38,9 @@ EDITS: Calls = {
     "a chain": lambda path, guess: edit(path, (guess, "§1"), ("§1", "§2"), ("§1", "q")),
     "one that takes its place": lambda path, guess: edit(path, (guess, "§1"), (guess, "§2"), ("§§", "q")),
     "blocks": lambda path, guess: act("file_ops.edit_file", path=path, edits=blocks((guess, "x"), ("§§", "y"))),
+    "one alone": lambda path, guess: act("file_ops.edit_file", path=path, old=guess, new="x"),
+    "there and back": lambda path, guess: edit(path, (guess, f"{guess}x"), (f"{guess}x", guess)),
+    "ambiguous by it": lambda path, guess: act("file_ops.edit_file", path=path, old=guess[-3:], new="x", all=True),
     "a mark": lambda path, guess: edit(path, (guess, "•••"), ("§§", "y")),
 }
 SEARCHES: Calls = {
@@ -89,9 +92,7 @@ async def told_about(folder: Path, action: dict[str, object], mode: str) -> tupl
 @pytest.mark.parametrize("mode", ["ask", "plan", "auto-edit", "full-auto"])
 @pytest.mark.parametrize("way", EDITS)
 @pytest.mark.parametrize("path", RIGHT_AND_WRONG)
-async def test_a_failed_edit_does_not_say_what_stands_in_a_secret(
-    tmp_path: Path, path: str, way: str, mode: str
-) -> None:
+async def test_an_edit_does_not_say_what_stands_in_a_secret(tmp_path: Path, path: str, way: str, mode: str) -> None:
     told = [
         await told_about(tmp_path / str(number), EDITS[way](path, guess), mode)
         for number, guess in enumerate(RIGHT_AND_WRONG[path])

@@ -32,6 +32,15 @@ FORMS = [
 ]
 
 
+@pytest.mark.parametrize(
+    "value", ["Tr0ub4dor,horse-battery-9", "abc;defghijklmnop", "correct horse battery nine", "it's-a-long-one"]
+)
+@pytest.mark.parametrize("setting", ["PASSWORD={}", 'export DB_PASSWORD="{}"', "  password: {}"])
+def test_a_value_is_known_to_its_last_sign(tmp_path: Path, setting: str, value: str) -> None:
+    (tmp_path / ".env").write_text(setting.format(value) + "\n")
+    assert value in known_secrets(tmp_path, [".env"]).values
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("text", FORMS)
 def test_a_value_is_known_in_every_form(tmp_path: Path, text: str, encoding: str) -> None:

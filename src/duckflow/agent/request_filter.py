@@ -1,15 +1,18 @@
 """Hides secrets in whatever goes to a model. Every request of a session passes here on its way out."""
 
 import asyncio
+import json
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from duckflow.agent.session_secrets import SessionSecrets
 from duckflow.i18n.template import note, own_texts
 from duckflow.llm.provider import Request
 from duckflow.prompts.layers import alternate
 from duckflow.safety.secrets import KnownSecrets, mask
+from duckflow.state.action import OUTSIDE
 from duckflow.state.agent import AgentState
 from duckflow.state.message import PromptMessage
 
@@ -29,8 +32,8 @@ class RequestFilter:
     def __init__(self, state: AgentState, secrets: SessionSecrets) -> None:
         self._state = state
         self._secrets = secrets
-        self._known = KnownSecrets()
-        self._hidden = KnownSecrets()
+        self._known: KnownSecrets = KnownSecrets()
+        self._hidden: KnownSecrets = KnownSecrets()
         self._texts = OrderedDict[TextOfMessage, str]()
         self._one_at_a_time = asyncio.Lock()
 
@@ -51,8 +54,11 @@ class RequestFilter:
             else message
             for message in request.messages
         ]
-        tools = tuple(tool._replace(description=texts_by_original[tool.description, ()]) for tool in request.tools)
-        return request._replace(messages=alternate(messages), tools=tools)
+        tools = [tool._replace(description=texts_by_original[tool.description, ()]) for tool in request.tools]
+        for number, tool in enumerate(tools):
+            if tool.name.startswith(OUTSIDE):
+                tools[number] = tool._replace(parameters=_schema_without(tool.parameters, self._hidden))
+        return request._replace(messages=alternate(messages), tools=tuple(tools))
 
     async def _all_filtered(self, texts: Sequence[TextOfMessage]) -> dict[TextOfMessage, str]:
         known = self._secrets.in_any_text(await self._secrets.look())
@@ -86,6 +92,15 @@ class RequestFilter:
         while size > MOST_KEPT and len(self._texts) > len(texts_by_original):
             (text, _), _ = self._texts.popitem(last=False)
             size -= len(text)
+
+
+def _schema_without(schema: dict[str, Any], hidden: KnownSecrets) -> dict[str, Any]:
+    """Returns the schema of a server's tool without the secrets in its texts."""
+    masked = mask(json.dumps(schema, ensure_ascii=False), values=hidden.values)
+    try:
+        return json.loads(masked.text) if masked.hidden else schema
+    except ValueError:
+        return {"type": "object"}
 
 
 def _text_of(message: PromptMessage) -> TextOfMessage:

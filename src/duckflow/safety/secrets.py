@@ -112,7 +112,7 @@ WHOLE_KEY = r"(?s)-----BEGIN (?:[A-Z ]+ )?PRIVATE KEY-----.*?(?:-----END (?:[A-Z
 KEY_LINE = (
     r"(?m)^((?:\d{1,7}[:+-])?[^\w\n/+]{0,40})"
     r"(?=[A-Za-z0-9+/]{0,63}[a-z])(?=[A-Za-z0-9+/]{0,63}[A-Z])(?=[A-Za-z0-9+/]{0,63}\d)"
-    r"[A-Za-z0-9+/]{64}={0,2}(?=[^\w\n/+]{0,40}$)"
+    r"[A-Za-z0-9+/]{64}(?:[A-Za-z0-9+/]{6}|[A-Za-z0-9+/]{12})?={0,2}(?=[^\w\n/+]{0,40}$)"
 )
 """Matches a line that may be one of a private key which begins elsewhere. Lines of certificates look the same."""
 BLOT = "•••"
@@ -204,6 +204,9 @@ def secret_text(text: str) -> bool:
 FILE_BYTES = 256 * 1024
 SHORTEST_LINE = 6
 SETTING = r"""["']?([\w.-]{1,100})["']?[ \t]*[=:][ \t]*["']?([^\s"',;}]+)"""
+WHOLE_SETTING = (
+    r"(?m)^[ \t]*(?:export[ \t]+|set[ \t]+)?[\"']?([\w.-]{1,100})[\"']?[ \t]*[=:][ \t]*([^\n]{1,1000}?)[ \t,]*$"
+)
 LOGIN_VALUE = (
     r"(?im)(?:(?:\blogin[ \t]+\S+[ \t]+password|^[ \t]*password)[ \t]+(?=\S+[ \t]*$)"
     r"|^[ \t]*(?:password|passwd|secret|token)[\w-]*:[ \t]*[|>][+-]?\s+)(\S+)"
@@ -241,6 +244,9 @@ def _values(text: str) -> Iterator[str]:
     """Yields the values in a secret file that can only be secrets: of settings that stand anywhere in a line, of logins
     as `.netrc` and addresses have them, and the only line of a file that has no other."""
     yield from (setting[2] for setting in re.finditer(SETTING, text) if _secret_value(setting[1], setting[2]))
+    # A value may hold signs that end others.
+    settings = ((setting[1], setting[2].strip("\"'")) for setting in re.finditer(WHOLE_SETTING, text))
+    yield from (value for name, value in settings if re.search(TELLING, name) and _secret_value(name, value))
     yield from (login[1] for login in re.finditer(LOGIN_VALUE, text))
     yield from (address[1] or address[2] for address in re.finditer(ADDRESS_PASSWORD, text))
     line = text.strip()

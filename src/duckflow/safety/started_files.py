@@ -91,7 +91,7 @@ def _programs_in(repository: Repository) -> list[Path]:
 
 
 INTERPRETER = re.compile(
-    r"(?:^|[\s;&|(/!])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|ruby|perl|php|make|npx|uvx?|pipx|deno|bun|cd|\.)\s+\S"
+    r"(?:^|[\s;&|(/!])(?:(?:ba|da|z|k|fi)?sh|python[\d.]*|node|ruby|perl|php|lua|tclsh|Rscript|java|go|cargo|g?awk|sed|make|npx|uvx?|pipx|deno|bun|cd|\.)\s+\S"
 )
 
 

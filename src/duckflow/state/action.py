@@ -40,6 +40,8 @@ PROPOSE_PLAN = "plan_tool.propose"
 REVISE_PLAN = "plan_tool.revise"
 MESSAGE_JOB = "task_loop.message"
 APPROVE_PLAN = "plan_tool.approve"
+OUTSIDE = "mcp__"
+"""The beginning of the names of servers' tools."""
 STEERS_JOBS = frozenset((MESSAGE_JOB, APPROVE_PLAN, "task_loop.pause", "task_loop.resume", "task_loop.cancel"))
 """Operations that start, steer or end jobs. What comes of them the user sees at once."""
 STEERING = (REVISE_PLAN, MESSAGE_JOB)

@@ -173,6 +173,25 @@ def _refuse_blots(change: TextChange) -> None:
         )
 
 
+def put_back(edited: str, shown_text: str, raw: str) -> str:
+    """Returns a text that was edited as it is shown to the model, with its secrets back in their places. Raises a
+    ToolError if one of them would be gone, or if the places are not certain."""
+    hidden_count = shown_text.count(BLOT)
+    parts = [re.escape(part) for part in shown_text.split(BLOT)]
+    secrets = re.fullmatch("(.+?)".join(parts), raw, re.DOTALL) if hidden_count <= MOST_HIDDEN else None
+    if secrets is None or BLOT in raw or edited.count(BLOT) != hidden_count:
+        raise ToolError(
+            f"{BLOT} stands for a secret that you were not shown. Nothing was changed. Edit only other lines.",
+            "edit.not_found",
+        )
+    pieces = edited.split(BLOT)
+    return "".join(part for pair in zip(pieces, (*secrets.groups(), ""), strict=True) for part in pair)
+
+
+MOST_HIDDEN = 90
+"""The largest number of secrets in a file that can be edited around."""
+
+
 def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:
     """Raises a ToolError if the file is no longer as it was when the change was shown to the user."""
     previewed_fingerprint = seen.take_preview(path)

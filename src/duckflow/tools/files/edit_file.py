@@ -3,6 +3,7 @@
 import re
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from heapq import nlargest
 from pathlib import Path
 from types import MappingProxyType
@@ -11,11 +12,12 @@ from typing import Annotated, Any
 from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
-from duckflow.safety.secrets import Hide, mask, secret_name
+from duckflow.safety.path_names import shown
+from duckflow.safety.secrets import Hide, Masked, mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import EDIT_FILE
-from duckflow.state.question import Preview
-from duckflow.tools.files.change import TextChange, preview_change, write_change
+from duckflow.state.question import FileImpact, Preview
+from duckflow.tools.files.change import TextChange, preview_change, put_back, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
 from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, SeenFiles
 from duckflow.tools.files.reindent import reindent
@@ -333,7 +335,14 @@ class EditFile(FileTool[EditArgs]):
         return {**other_args, "edits": edits} if edits else our_args
 
     def preview(self, args: EditArgs) -> Preview:
-        return preview_change(self._change(args), self.seen)
+        path = self.document(args.path).path
+        if not secret_name(path):
+            return preview_change(self._change(args), self.seen)
+        # The user is asked about a secret file before the model hears whether the edit fits.
+        with suppress(ToolError):
+            if (preview := preview_change(self._change(args), self.seen)).impacts:
+                return preview
+        return Preview(impacts=(FileImpact(path=shown(path), change="edit"),))
 
     async def run(self, args: EditArgs) -> Done:
         return write_change(self._change(args), self.workspace, self.seen)
@@ -343,10 +352,10 @@ class EditFile(FileTool[EditArgs]):
 
     def _change(self, args: EditArgs) -> TextChange:
         document = self.document(args.path)
-        if not secret_name(document.path) and (masked := self._hide(document.raw)).hidden:
-            # An edit must fit what the model was shown: one that fits only by a secret was guessed.
-            _changed(masked.text, args)
-        return TextChange(document.path, document, _changed(document.raw, args))
+        # The model edits what it was shown, so that no secret decides whether an edit fits.
+        masked = Masked(document.raw) if secret_name(document.path) else self._hide(document.raw)
+        text = _changed(masked.text, args)
+        return TextChange(document.path, document, put_back(text, masked.text, document.raw) if masked.hidden else text)
 
 
 def _changed(text: str, args: EditArgs) -> str:

@@ -43,6 +43,8 @@ RIPGREP = (
     *("--hidden", "--no-require-git", "--sort=path", "--max-columns-preview"),
 )
 FILES_NAMED = 10
+CUT_MARK, SHORTEST_CUT = re.compile(r" \[\.\.\. [^\]\n]{0,80}\]$"), LONGEST_LINE // 4
+"""A line that was cut at a number of bytes may have as few as a fourth of that number of letters."""
 PLAIN_PATTERN = re.compile(r"""(?:[\w \t"'/=:,;@#%&<>~`!-]|\\[^\w\s]|\|)+""")
 """Matches a pattern of plain words: whatever it fits in a part of a line, it fits in the whole line, too."""
 
@@ -214,10 +216,12 @@ def _without_guesses(args: GrepArgs, hide: Hide, line_length: int) -> Shows:
     long line is cut when its secrets are hidden: otherwise the pattern could choose a cut within one."""
 
     def shows(text: str) -> str | None:
+        # Ripgrep says behind a line that it has cut how often the pattern fits the rest.
+        text = CUT_MARK.sub("", text) if len(text) >= SHORTEST_CUT else text
         masked = hide(text)
         match = _found(args.pattern, masked.text, flags)
         is_certain = match is not None and (is_plain or not masked.hidden)
-        if not is_certain and (masked.hidden or len(text) >= LONGEST_LINE):
+        if not is_certain and (masked.hidden or len(text) >= SHORTEST_CUT):
             return None
         return text if len(text) <= line_length else around(masked.text, match.start() if match else 0, line_length)
 

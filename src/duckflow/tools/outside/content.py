@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown_size
+from duckflow.safety.secrets import mask
 from duckflow.state.data import as_table, tables
 from duckflow.state.picture import Picture, read_header
 
@@ -38,7 +39,9 @@ class KeptOutputs:
         self._cleared = False
 
     def cut(self, text: str, name: str) -> str:
-        """Returns the beginning of a text that is too long, with the name by which the rest can be read."""
+        """Returns the beginning of a text that is too long, with the name by which the rest can be read. Keys in it are
+        hidden before, since whoever reads on chooses where the next part begins."""
+        text = mask(text).text
         if len(text) <= self._most:
             return text
         path = self.keep(text.encode("utf-8", "replace"), name, ".txt")

@@ -15,6 +15,7 @@ from duckflow.errors import ToolError
 from duckflow.rpc import RpcError
 from duckflow.safety.path_names import shown_line
 from duckflow.safety.risk import Deed, JudgedCommand
+from duckflow.state.action import OUTSIDE
 from duckflow.state.data import Phrase, as_table, say, shorten, tables, text_of
 from duckflow.state.question import Preview
 from duckflow.tools.outside.content import KeptOutputs, read_result
@@ -23,7 +24,6 @@ from duckflow.tools.outside.server import OutsideServer
 from duckflow.tools.tool import Args, CallContext, Done, Tool
 
 Table = dict[str, Any]
-PREFIX = "mcp__"
 LONGEST_NAME = 64
 HASHED = 7
 LONGEST_TEXT = 1000
@@ -48,7 +48,7 @@ class OutsideArgs(Args):
 def operation_names(tools: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
     """Returns the name `mcp__server__tool` for each tool. A name that is too long, or that two tools would share, ends
     with a digest."""
-    plain_names = {tool: PREFIX + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
+    plain_names = {tool: OUTSIDE + "__".join(re.sub(r"[^A-Za-z0-9_-]", "_", part) for part in tool) for tool in tools}
     all_plain_names = list(plain_names.values())
     return {
         tool: name if len(name) <= LONGEST_NAME and all_plain_names.count(name) == 1 else _marked(name, tool)
