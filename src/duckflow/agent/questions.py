@@ -117,10 +117,10 @@ class Questions:
             return Taken("unclear", (say("question.waits"),), question_id)
         answer = _chosen(choice, text, question) if choice else self._read(text, whole, asked)
         if answer is None:
-            told = _unclear(text, asked, self._language())
+            short_question = _unclear(text, asked, self._language())
             if asked.half:
                 asked.lines = (*asked.lines, text.strip())
-            return Taken("unclear", (told,), question_id)
+            return Taken("unclear", (short_question,), question_id)
         if answer.choice == "edit" and question.gate and not choice:
             return Taken("edit", question_id=question_id)
         answer = _with_whole_reason(answer, text)

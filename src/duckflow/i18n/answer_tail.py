@@ -68,39 +68,39 @@ def read_tail(clause: str, language: str = DEFAULT_LANGUAGE) -> Tail | None:
     words = _words_of(clause, language)
     words = words[1:] if words and "but" in words[0].kinds else words
     kinds = [word.kinds for word in words if not word.kinds & {"glue", "it", "the"}]
-    found = frozenset[str]().union(*kinds)
-    if not found or found & {"stop", "but"} or _tells_of_user(words) or _tells_duration(words):
+    all_kinds = frozenset[str]().union(*kinds)
+    if not all_kinds or all_kinds & {"stop", "but"} or _tells_of_user(words) or _tells_duration(words):
         return None
-    if found <= {"now", "moment", "good"} and "moment" in found:
+    if all_kinds <= {"now", "moment", "good"} and "moment" in all_kinds:
         return Tail("once")
-    if "ask" in found:
-        again = {"more"} if "look" in found else {"all", "more", "free"}
-        once = found <= ASKED_AGAIN and (found & again or not _has_spaces(clause, language))
+    if "ask" in all_kinds:
+        again = {"more"} if "look" in all_kinds else {"all", "more", "free"}
+        once = all_kinds <= ASKED_AGAIN and (all_kinds & again or not _has_spaces(clause, language))
         return Tail("once", agrees="grant" in kinds[0]) if once else None
-    place = next((place for place in ("back", "front") if place in found), "")
+    place = next((place for place in ("back", "front") if place in all_kinds), "")
     about = _name_in(words, clause, language)
-    if about is None or ("meanwhile" in found and not place) or (place and (about or found & {"may", "name"})):
+    if about is None or ("meanwhile" in all_kinds and not place) or (place and (about or all_kinds & {"may", "name"})):
         return None
-    if (about or {"ever", "more"} <= found) and not found & PERMITS:
+    if (about or {"ever", "more"} <= all_kinds) and not all_kinds & PERMITS:
         return None
-    orders = "light" in found and found & {"spare", "all", "free"} and search("tails.bids", clause, language)
-    bids = "good" in found or (orders and not about)
+    orders = "light" in all_kinds and all_kinds & {"spare", "all", "free"} and search("tails.bids", clause, language)
+    bids = "good" in all_kinds or (orders and not about)
     agrees = _agrees(kinds, words, bool(place)) or bool(bids and not _has_spaces(clause, language))
-    if "once" in found:
-        return None if found & LASTING or about else Tail("once", place=place, agrees=agrees)
+    if "once" in all_kinds:
+        return None if all_kinds & LASTING or about else Tail("once", place=place, agrees=agrees)
     # "Everything is fine" praises; it gives no permission for anything else.
-    praises = found <= {"all", "now", "is", "good"} and "is" in found
-    lasts = bool(found & LASTING) and not praises
-    reaches = bool(found & EXTENT and found & {"of", "good", "grant", "also", "light"}) and not praises
-    reaches |= _has_spaces(clause, language) and any(kinds_together <= found for kinds_together in EXTENDS)
+    praises = all_kinds <= {"all", "now", "is", "good"} and "is" in all_kinds
+    lasts = bool(all_kinds & LASTING) and not praises
+    reaches = bool(all_kinds & EXTENT and all_kinds & {"of", "good", "grant", "also", "light"}) and not praises
+    reaches |= _has_spaces(clause, language) and any(kinds_together <= all_kinds for kinds_together in EXTENDS)
     names_place = _is_all_in(words) or search("tails.path", about, language)
-    if about and not lasts and not (reaches and (names_place or "deed" in found)):
+    if about and not lasts and not (reaches and (names_place or "deed" in all_kinds)):
         return None
-    if not (lasts or reaches or place or praises or "both" in found or found <= {"good", "is", "light"}):
+    if not (lasts or reaches or place or praises or "both" in all_kinds or all_kinds <= {"good", "is", "light"}):
         return None
-    unbounded = "ever" in found and not search("scopes.bounds", clause, language)
+    unbounded = "ever" in all_kinds and not search("scopes.bounds", clause, language)
     scope: Scope = "always" if unbounded else "session" if lasts or reaches else ""
-    return Tail(scope, about, place, "now" in found and "on" not in found, agrees)
+    return Tail(scope, about, place, "now" in all_kinds and "on" not in all_kinds, agrees)
 
 
 def speaks_of_reach(text: str, language: str = DEFAULT_LANGUAGE) -> bool:

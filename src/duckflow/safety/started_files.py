@@ -96,7 +96,7 @@ INTERPRETER = re.compile(
 
 
 class StartedByCommit(NamedTuple):
-    """What git starts when it commits."""
+    """Holds what git starts when it commits."""
 
     names: tuple[str, ...]
     """The programs, and the files of settings that name programs, as the user is shown them."""

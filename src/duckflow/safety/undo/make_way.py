@@ -1,5 +1,5 @@
-"""What makes way for a file that comes back: commands have put it there, and undo could not bring it back, so it only
-gets another name."""
+"""Gives another name to what commands have put in the place of a file that comes back. It is never deleted, since undo
+could not bring it back."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ LONGEST_START = 200
 
 
 class Occupants:
-    """What stands in the work folder at paths where something else was before."""
+    """Knows what stands in the work folder where something else was before."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._tree = recorder.tree

@@ -68,7 +68,7 @@ class UndoPlan:
     edits: Sequence[Change] = ()
     """The changes that are taken back or done again."""
     waiting: Collection[WorkAuthor] = ()
-    """Those of whose work more is taken back, which had stayed because of what is taken back now."""
+    """The work of which more is taken back: it had stayed because of what is taken back now."""
     moves: Sequence["FileMove"] = ()
     redone: Mapping[ChangeKey, Change] = field(default_factory=dict[ChangeKey, Change])
     """The changes that are done again, as they will be, by their keys."""
