@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -173,23 +174,39 @@ def _refuse_blots(change: TextChange) -> None:
         )
 
 
+BLOTS_STAY = f"{BLOT} stands for a secret that you were not shown. Nothing was changed. Edit only other lines."
+
+
 def put_back(edited: str, shown_text: str, raw: str) -> str:
     """Returns a text that was edited as it is shown to the model, with its secrets back in their places. Raises a
     ToolError if one of them would be gone, or if the places are not certain."""
-    hidden_count = shown_text.count(BLOT)
-    parts = [re.escape(part) for part in shown_text.split(BLOT)]
-    secrets = re.fullmatch("(.+?)".join(parts), raw, re.DOTALL) if hidden_count <= MOST_HIDDEN else None
-    if secrets is None or BLOT in raw or edited.count(BLOT) != hidden_count:
-        raise ToolError(
-            f"{BLOT} stands for a secret that you were not shown. Nothing was changed. Edit only other lines.",
-            "edit.not_found",
-        )
+    if shown_text == raw:
+        return edited
+    parts = shown_text.split(BLOT)
+    secrets = _between(parts, raw)
+    backwards = _between([part[::-1] for part in reversed(parts)], raw[::-1])
+    # The first possible places and the last ones are the same only where no others are possible.
+    is_certain = secrets is not None and backwards == [secret[::-1] for secret in reversed(secrets)]
     pieces = edited.split(BLOT)
-    return "".join(part for pair in zip(pieces, (*secrets.groups(), ""), strict=True) for part in pair)
+    if secrets is None or not is_certain or BLOT in raw or len(pieces) != len(parts):
+        raise ToolError(BLOTS_STAY, "edit.not_found")
+    return "".join(part for pair in zip(pieces, (*secrets, ""), strict=True) for part in pair)
 
 
-MOST_HIDDEN = 90
-"""The largest number of secrets in a file that can be edited around."""
+def _between(parts: Sequence[str], text: str) -> list[str] | None:
+    """Returns what stands between these parts of a text, each part at the first place that is possible; None if the
+    text is not made of them."""
+    if not text.startswith(parts[0]):
+        return None
+    position, gaps = len(parts[0]), list[str]()
+    for part in parts[1:-1]:
+        place = text.find(part, position + 1)
+        if place < 0:
+            return None
+        gaps.append(text[position:place])
+        position = place + len(part)
+    end = len(text) - len(parts[-1])
+    return [*gaps, text[position:end]] if end > position and text.endswith(parts[-1]) else None
 
 
 def refuse_if_changed(path: str, fingerprint: str, seen: SeenFiles) -> None:

@@ -13,11 +13,11 @@ from pydantic import WithJsonSchema
 
 from duckflow.errors import ToolError
 from duckflow.safety.path_names import shown
-from duckflow.safety.secrets import Hide, Masked, mask, secret_name
+from duckflow.safety.secrets import BLOT, Hide, Masked, mask, secret_name
 from duckflow.safety.workspace import Workspace
 from duckflow.state.action import EDIT_FILE
 from duckflow.state.question import FileImpact, Preview
-from duckflow.tools.files.change import TextChange, preview_change, put_back, write_change
+from duckflow.tools.files.change import BLOTS_STAY, TextChange, preview_change, put_back, write_change
 from duckflow.tools.files.document import dominant_newline, with_newline
 from duckflow.tools.files.file_tool import HOOK_PATH, FileTool, SeenFiles
 from duckflow.tools.files.reindent import reindent
@@ -338,7 +338,6 @@ class EditFile(FileTool[EditArgs]):
         path = self.document(args.path).path
         if not secret_name(path):
             return preview_change(self._change(args), self.seen)
-        # The user is asked about a secret file before the model hears whether the edit fits.
         with suppress(ToolError):
             if (preview := preview_change(self._change(args), self.seen)).impacts:
                 return preview
@@ -354,8 +353,9 @@ class EditFile(FileTool[EditArgs]):
         document = self.document(args.path)
         # The model edits what it was shown, so that no secret decides whether an edit fits.
         masked = Masked(document.raw) if secret_name(document.path) else self._hide(document.raw)
-        text = _changed(masked.text, args)
-        return TextChange(document.path, document, put_back(text, masked.text, document.raw) if masked.hidden else text)
+        if masked.hidden and any(BLOT in new for _, new in _pairs(args)):
+            raise ToolError(BLOTS_STAY, "edit.not_found")
+        return TextChange(document.path, document, put_back(_changed(masked.text, args), masked.text, document.raw))
 
 
 def _changed(text: str, args: EditArgs) -> str:
